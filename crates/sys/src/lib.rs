@@ -1,1 +1,7 @@
-//! placeholder
+//! Every unsafe block of linerate: thin, safe wrappers over Linux system calls.
+//!
+//! No policy lives here. Each call reports a refusal as a [`SysError`] that names the operation and its object.
+
+pub mod error;
+
+pub use error::{Result, SysError};
