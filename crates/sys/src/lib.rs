@@ -2,7 +2,14 @@
 //!
 //! No policy lives here. Each call reports a refusal as a [`SysError`] that names the operation and its object.
 
+pub mod affinity;
+pub mod clock;
 pub mod error;
+pub mod memfd;
+pub mod mmsg;
 pub mod netlink;
+pub mod poll;
+pub mod sockopt;
+pub mod tcp_info;
 
 pub use error::{Result, SysError};
