@@ -1,0 +1,38 @@
+//! What a runner tells while it runs. Consumers draw progress, print live lines, or store records.
+
+use crate::hazard::Hazard;
+use crate::reading::IntervalReading;
+use crate::record::Record;
+use crate::trial::{Side, Trial};
+
+/// Something happened in a run.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// The run is planned.
+    Planned {
+        /// How many trials.
+        trials: usize,
+        /// How long they take together if all goes well, nanoseconds; `None` where counts end them.
+        expected_ns: Option<u64>,
+    },
+    /// A hazard of the whole run.
+    Hazard(Hazard),
+    /// A trial begins.
+    TrialStarted {
+        /// Its number, from 0.
+        sequence: u32,
+        /// What is asked for.
+        trial: Trial,
+    },
+    /// A node closed an interval.
+    Interval {
+        /// Number of the trial.
+        sequence: u32,
+        /// Which node.
+        side: Side,
+        /// What it saw.
+        interval: IntervalReading,
+    },
+    /// A trial is done.
+    TrialFinished(Box<Record>),
+}

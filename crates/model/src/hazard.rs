@@ -1,0 +1,66 @@
+//! Named reasons to distrust a record.
+
+use serde::{Deserialize, Serialize};
+
+use crate::trial::Side;
+
+/// What kind of reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum HazardKind {
+    /// The run was over loopback, since no lab could be built.
+    LoopbackInsteadOfLab,
+    /// Both nodes share one kernel: the machine's CPU is counted once, for both.
+    SharedKernel,
+    /// The link is virtual: figures speak of the stack, not of a wire.
+    VirtualLink,
+    /// A hypervisor took CPU time away.
+    StealTime,
+    /// Traffic threads waited for a CPU.
+    RunQueueWait,
+    /// Something else used the CPUs.
+    OtherCpuLoad,
+    /// The frequency governor changes CPU speed under way.
+    Governor,
+    /// The receiver's socket dropped datagrams.
+    ReceiverSocketDrops,
+    /// The link dropped or damaged packets.
+    LinkDrops,
+    /// The sender did not reach the rate asked for.
+    RateNotReached,
+    /// The kernel granted a smaller socket buffer than asked for.
+    BufferClamped,
+    /// The window is too short for the resolution of the CPU clocks.
+    ShortWindow,
+    /// The two windows may be apart by more than 1 % of their length.
+    WindowSkew,
+    /// A sample was taken late by more than 1 % of the window.
+    SampleLate,
+    /// Payload arrived damaged.
+    DamagedPayload,
+    /// Latencies above 60 s are only counted.
+    LatencyOverflow,
+    /// The run was ended early.
+    Interrupted,
+    /// A stream ended early.
+    StreamEnded,
+    /// Strangers knocked on the data port.
+    Strays,
+    /// Something that belongs in the record could not be read.
+    Unavailable,
+}
+
+/// A reason to distrust a record, with evidence and cure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Hazard {
+    /// What kind.
+    pub kind: HazardKind,
+    /// On which node; `None` for both or neither.
+    pub side: Option<Side>,
+    /// What was seen, with numbers.
+    pub evidence: String,
+    /// What to do about it.
+    pub cure: String,
+}

@@ -1,0 +1,170 @@
+//! Where an agent runs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// TCP port on which `linerate serve` listens unless told otherwise.
+pub const DEFAULT_SERVE_PORT: u16 = 5212;
+
+/// A node's address: `local`, `netns:NAME`, `ssh:[USER@]HOST`, `tcp:HOST[:PORT]`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(try_from = "String", into = "String")]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
+pub enum NodeUrl {
+    /// This machine, in the namespace that the command was started in.
+    Local,
+    /// A named network namespace of this machine (`/run/netns/NAME`).
+    Netns(String),
+    /// A machine reached with the user's own ssh; the text is what ssh takes as its destination.
+    Ssh(String),
+    /// A `linerate serve`: traffic only.
+    Tcp {
+        /// Host name or address, without brackets.
+        host: String,
+        /// TCP port of the server.
+        port: u16,
+    },
+}
+
+/// Why a text is not a node.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NodeUrlError {
+    /// The scheme is not one of those offered.
+    #[error("node '{0}': unknown kind; use local, netns:NAME, ssh:[USER@]HOST or tcp:HOST[:PORT]")]
+    UnknownKind(String),
+    /// The part behind the colon is missing or has characters it can't have.
+    #[error("node '{url}': {reason}")]
+    BadName {
+        /// The whole text.
+        url: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}
+
+impl NodeUrl {
+    /// Whether this node may change settings and run commands (all but `tcp:`).
+    pub fn is_managed(&self) -> bool {
+        !matches!(self, Self::Tcp { .. })
+    }
+}
+
+impl FromStr for NodeUrl {
+    type Err = NodeUrlError;
+
+    fn from_str(url: &str) -> Result<Self, Self::Err> {
+        let bad = |reason| NodeUrlError::BadName { url: url.to_owned(), reason };
+        if url == "local" {
+            return Ok(Self::Local);
+        }
+        let Some((scheme, rest)) = url.split_once(':') else {
+            return Err(NodeUrlError::UnknownKind(url.to_owned()));
+        };
+        match scheme {
+            "netns" => {
+                if rest.is_empty() || rest == "." || rest == ".." || rest.contains(['/', '\0']) {
+                    return Err(bad("a namespace name is a file name in /run/netns"));
+                }
+                Ok(Self::Netns(rest.to_owned()))
+            }
+            "ssh" => {
+                if rest.is_empty() || rest.starts_with('-') || rest.contains(char::is_whitespace) {
+                    return Err(bad("ssh: needs [USER@]HOST as ssh takes it"));
+                }
+                Ok(Self::Ssh(rest.to_owned()))
+            }
+            "tcp" => parse_host_port(rest).map(|(host, port)| Self::Tcp { host, port }).map_err(bad),
+            _ => Err(NodeUrlError::UnknownKind(url.to_owned())),
+        }
+    }
+}
+
+fn parse_host_port(text: &str) -> Result<(String, u16), &'static str> {
+    const BAD_PORT: &str = "the port is a number from 1 to 65535";
+    const NO_HOST: &str = "tcp: needs HOST[:PORT], an IPv6 address in brackets";
+    let parse_port = |port: &str| port.parse().ok().filter(|&p| p != 0).ok_or(BAD_PORT);
+    let (host, port) = if let Some(rest) = text.strip_prefix('[') {
+        let (host, tail) = rest.split_once(']').ok_or(NO_HOST)?;
+        match tail.strip_prefix(':') {
+            Some(port) => (host, parse_port(port)?),
+            None if tail.is_empty() => (host, DEFAULT_SERVE_PORT),
+            None => return Err(NO_HOST),
+        }
+    } else if text.matches(':').count() > 1 {
+        (text, DEFAULT_SERVE_PORT) // a bare IPv6 address
+    } else if let Some((host, port)) = text.split_once(':') {
+        (host, parse_port(port)?)
+    } else {
+        (text, DEFAULT_SERVE_PORT)
+    };
+    if host.is_empty() {
+        return Err(NO_HOST);
+    }
+    Ok((host.to_owned(), port))
+}
+
+impl fmt::Display for NodeUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local => f.write_str("local"),
+            Self::Netns(name) => write!(f, "netns:{name}"),
+            Self::Ssh(destination) => write!(f, "ssh:{destination}"),
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "tcp:[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "tcp:{host}:{port}"),
+        }
+    }
+}
+
+impl TryFrom<String> for NodeUrl {
+    type Error = NodeUrlError;
+
+    fn try_from(url: String) -> Result<Self, Self::Error> {
+        url.parse()
+    }
+}
+
+impl From<NodeUrl> for String {
+    fn from(node: NodeUrl) -> Self {
+        node.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_round_trips() {
+        for url in ["local", "netns:blue", "ssh:me@host", "ssh:alias", "tcp:host:99", "tcp:[fd00::1]:5212"] {
+            assert_eq!(url.parse::<NodeUrl>().unwrap().to_string(), url);
+        }
+        assert_eq!("tcp:fd00::1".parse::<NodeUrl>().unwrap().to_string(), "tcp:[fd00::1]:5212");
+        assert_eq!("tcp:[fd00::1]".parse::<NodeUrl>().unwrap().to_string(), "tcp:[fd00::1]:5212");
+        assert_eq!("tcp:h".parse::<NodeUrl>().unwrap().to_string(), "tcp:h:5212");
+    }
+
+    #[test]
+    fn wrong_texts_are_refused() {
+        for url in [
+            "",
+            "lo",
+            "netns:",
+            "netns:a/b",
+            "netns:..",
+            "ssh:",
+            "ssh:-oProxyCommand=x",
+            "ssh:a b",
+            "tcp:",
+            "tcp::5",
+            "tcp:h:0",
+            "tcp:h:x",
+            "tcp:[::1",
+            "udp:x",
+        ] {
+            assert!(url.parse::<NodeUrl>().is_err(), "{url}");
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Traffic patterns and their parameters: one struct a pattern, so that an invalid mix cannot be written.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{ByteCount, Rate};
+
+/// Largest UDP payload over IPv4 without options: 65535 - 20 (IP) - 8 (UDP), RFC 768 and RFC 791.
+pub const MAX_UDP_PAYLOAD: u64 = 65507;
+/// Bytes at the start of each udp-stream datagram that linerate itself needs (sequence and send time).
+pub const UDP_STREAM_HEADER: u64 = 16;
+
+/// A traffic pattern with its parameters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Workload {
+    /// TCP, the dut sends.
+    TcpStream(TcpStream),
+    /// TCP, the peer sends.
+    TcpReverse(TcpStream),
+    /// TCP, both send at once.
+    TcpBidir(TcpBidir),
+    /// TCP request/response on standing connections.
+    TcpRr(TcpRr),
+    /// TCP connect, request, response, close.
+    TcpCrr(TcpCrr),
+    /// UDP, the dut sends.
+    UdpStream(UdpStream),
+    /// UDP request/response.
+    UdpRr(UdpRr),
+}
+
+/// A pattern without its parameters: the word that `-w` takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkloadKind {
+    /// TCP, the dut sends.
+    TcpStream,
+    /// TCP, the peer sends.
+    TcpReverse,
+    /// TCP, both send at once.
+    TcpBidir,
+    /// TCP request/response on standing connections.
+    TcpRr,
+    /// TCP connect, request, response, close.
+    TcpCrr,
+    /// UDP, the dut sends.
+    UdpStream,
+    /// UDP request/response.
+    UdpRr,
+}
+
+impl WorkloadKind {
+    /// Every kind, in the order of the documentation.
+    pub const ALL: [Self; 7] = [
+        Self::TcpStream,
+        Self::TcpReverse,
+        Self::TcpBidir,
+        Self::TcpRr,
+        Self::TcpCrr,
+        Self::UdpStream,
+        Self::UdpRr,
+    ];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TcpStream => "tcp-stream",
+            Self::TcpReverse => "tcp-reverse",
+            Self::TcpBidir => "tcp-bidir",
+            Self::TcpRr => "tcp-rr",
+            Self::TcpCrr => "tcp-crr",
+            Self::UdpStream => "udp-stream",
+            Self::UdpRr => "udp-rr",
+        }
+    }
+
+    /// Whether it counts transactions (request/response) rather than bytes.
+    pub fn is_transactional(self) -> bool {
+        matches!(self, Self::TcpRr | Self::TcpCrr | Self::UdpRr)
+    }
+
+    /// Whether it runs over UDP.
+    pub fn is_udp(self) -> bool {
+        matches!(self, Self::UdpStream | Self::UdpRr)
+    }
+}
+
+impl fmt::Display for WorkloadKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A word that is no workload.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{0}' is no workload; there are tcp-stream, tcp-reverse, tcp-bidir, tcp-rr, tcp-crr, udp-stream, udp-rr"
+)]
+pub struct UnknownWorkload(pub String);
+
+impl std::str::FromStr for WorkloadKind {
+    type Err = UnknownWorkload;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|k| k.name() == name).ok_or_else(|| UnknownWorkload(name.to_owned()))
+    }
+}
+
+/// How bytes are handed to the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum SendMethod {
+    /// One `send(2)` a call: the kernel copies from user memory.
+    #[default]
+    Write,
+    /// `sendfile(2)` from a memory file: no copy from user memory. TCP only.
+    Sendfile,
+}
+
+impl SendMethod {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Sendfile => "sendfile",
+        }
+    }
+}
+
+/// What is asked of a TCP socket before it connects; `None` leaves the kernel's default.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TcpOptions {
+    /// `SO_SNDBUF` and `SO_RCVBUF`, in bytes as given to the kernel (which doubles them).
+    pub buffer_bytes: Option<ByteCount>,
+    /// `TCP_NODELAY`.
+    pub nodelay: bool,
+    /// `TCP_MAXSEG`, bytes.
+    pub mss_bytes: Option<u32>,
+    /// `TCP_CONGESTION`, a name the kernel has.
+    pub congestion: Option<String>,
+    /// IPv4 TOS or IPv6 traffic class byte.
+    pub tos: Option<u8>,
+}
+
+/// What is asked of a UDP socket; `None` leaves the kernel's default.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UdpOptions {
+    /// `SO_SNDBUF` and `SO_RCVBUF`, in bytes as given to the kernel (which doubles them).
+    pub buffer_bytes: Option<ByteCount>,
+    /// IPv4 TOS or IPv6 traffic class byte.
+    pub tos: Option<u8>,
+}
+
+/// A TCP byte stream in one direction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TcpStream {
+    /// Bytes a send call and the receiver's buffer.
+    pub size: ByteCount,
+    /// How the sender hands bytes to the kernel.
+    pub send: SendMethod,
+    /// Total rate over all streams (bits or packets, where a packet is one call); `None` is as fast as it goes.
+    pub rate: Option<Rate>,
+    /// Socket options of both ends.
+    pub socket: TcpOptions,
+}
+
+/// TCP byte streams in both directions at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TcpBidir {
+    /// What each direction does; the rate is for each direction.
+    pub stream: TcpStream,
+    /// Both directions over a single connection rather than one each.
+    pub one_connection: bool,
+}
+
+/// TCP request/response on standing connections.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TcpRr {
+    /// Request bytes, at least 1.
+    pub request: ByteCount,
+    /// Response bytes, at least 1.
+    pub response: ByteCount,
+    /// Requests outstanding on each connection; `None` is 1 for a closed loop and 1024 for an open one.
+    pub in_flight: Option<u32>,
+    /// Total requests a second over all connections: makes the load open-loop.
+    pub rate: Option<Rate>,
+    /// Socket options of both ends.
+    pub socket: TcpOptions,
+}
+
+/// TCP connect, request, response, close; the server closes first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TcpCrr {
+    /// Request bytes, at least 1.
+    pub request: ByteCount,
+    /// Response bytes, at least 1.
+    pub response: ByteCount,
+    /// Total transactions a second: makes the load open-loop, so far as one thread a stream can carry.
+    pub rate: Option<Rate>,
+    /// Socket options of both ends.
+    pub socket: TcpOptions,
+}
+
+/// UDP datagrams from dut to peer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UdpStream {
+    /// Payload bytes of a datagram, [`UDP_STREAM_HEADER`] to [`MAX_UDP_PAYLOAD`].
+    pub size: ByteCount,
+    /// Total rate over all streams, payload bits or packets; `None` is as fast as it goes.
+    pub rate: Option<Rate>,
+    /// Socket options of both ends.
+    pub socket: UdpOptions,
+}
+
+/// UDP request/response.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UdpRr {
+    /// Request payload bytes, 1 to [`MAX_UDP_PAYLOAD`].
+    pub request: ByteCount,
+    /// Response payload bytes, 1 to [`MAX_UDP_PAYLOAD`].
+    pub response: ByteCount,
+    /// Requests outstanding on each socket; `None` is 1 for a closed loop and 1024 for an open one.
+    pub in_flight: Option<u32>,
+    /// Total requests a second over all sockets: makes the load open-loop.
+    pub rate: Option<Rate>,
+    /// After this long without its response a request counts as lost, nanoseconds.
+    pub timeout_ns: u64,
+    /// Socket options of both ends.
+    pub socket: UdpOptions,
+}
+
+impl Workload {
+    /// Its kind.
+    pub fn kind(&self) -> WorkloadKind {
+        match self {
+            Self::TcpStream(_) => WorkloadKind::TcpStream,
+            Self::TcpReverse(_) => WorkloadKind::TcpReverse,
+            Self::TcpBidir(_) => WorkloadKind::TcpBidir,
+            Self::TcpRr(_) => WorkloadKind::TcpRr,
+            Self::TcpCrr(_) => WorkloadKind::TcpCrr,
+            Self::UdpStream(_) => WorkloadKind::UdpStream,
+            Self::UdpRr(_) => WorkloadKind::UdpRr,
+        }
+    }
+
+    /// The rate asked for, if any.
+    pub fn rate(&self) -> Option<Rate> {
+        match self {
+            Self::TcpStream(w) | Self::TcpReverse(w) => w.rate,
+            Self::TcpBidir(w) => w.stream.rate,
+            Self::TcpRr(w) => w.rate,
+            Self::TcpCrr(w) => w.rate,
+            Self::UdpStream(w) => w.rate,
+            Self::UdpRr(w) => w.rate,
+        }
+    }
+
+    /// The TCP options, where it is a TCP workload.
+    pub fn tcp_options(&self) -> Option<&TcpOptions> {
+        match self {
+            Self::TcpStream(w) | Self::TcpReverse(w) => Some(&w.socket),
+            Self::TcpBidir(w) => Some(&w.stream.socket),
+            Self::TcpRr(w) => Some(&w.socket),
+            Self::TcpCrr(w) => Some(&w.socket),
+            Self::UdpStream(_) | Self::UdpRr(_) => None,
+        }
+    }
+
+    /// The socket buffer asked for, if any.
+    pub fn buffer_bytes(&self) -> Option<ByteCount> {
+        match self {
+            Self::UdpStream(w) => w.socket.buffer_bytes,
+            Self::UdpRr(w) => w.socket.buffer_bytes,
+            _ => self.tcp_options().and_then(|o| o.buffer_bytes),
+        }
+    }
+
+    /// Bytes a call as shown in a table: the size of a stream, `request/response` of a transaction.
+    pub fn size_text(&self) -> String {
+        match self {
+            Self::TcpStream(w) | Self::TcpReverse(w) => w.size.to_string(),
+            Self::TcpBidir(w) => w.stream.size.to_string(),
+            Self::UdpStream(w) => w.size.to_string(),
+            Self::TcpRr(w) => format!("{}/{}", w.request, w.response),
+            Self::TcpCrr(w) => format!("{}/{}", w.request, w.response),
+            Self::UdpRr(w) => format!("{}/{}", w.request, w.response),
+        }
+    }
+
+    /// Whether the given side sends the bulk of the bytes; both do in bidir and in request/response.
+    pub fn dut_sends(&self) -> bool {
+        !matches!(self, Self::TcpReverse(_))
+    }
+
+    /// Whether the peer sends payload.
+    pub fn peer_sends(&self) -> bool {
+        !matches!(self, Self::TcpStream(_) | Self::UdpStream(_))
+    }
+}
