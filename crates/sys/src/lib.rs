@@ -7,8 +7,11 @@ pub mod clock;
 pub mod error;
 pub mod memfd;
 pub mod mmsg;
+mod mounts;
 pub mod netlink;
+pub mod netns;
 pub mod poll;
+pub mod process;
 pub mod sockopt;
 pub mod tcp_info;
 
