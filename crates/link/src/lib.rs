@@ -1,1 +1,21 @@
-//! placeholder
+//! The NIC and what it stands in: inventory, settings, namespaces, veth pairs, and the private lab.
+//!
+//! Everything here acts on the calling thread's network namespace; [`netns::in_netns`] runs a closure in another one.
+//! Links, addresses and routes are read and changed over rtnetlink, offloads and driver parameters over the ethtool
+//! family of generic netlink ([`ethtool`]). A refusal comes back as an error with the kernel's own words.
+
+pub mod address;
+pub mod error;
+pub mod lab;
+mod lab_lock;
+pub mod links;
+pub mod netns;
+pub mod route;
+mod rtnl;
+pub mod sysctl;
+pub mod veth;
+
+pub use error::{LinkError, Result};
+pub use lab::{LabEnd, LabOptions, PrivateLab};
+pub use netns::in_netns;
+pub use route::{Route, route_to};

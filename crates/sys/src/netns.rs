@@ -19,6 +19,9 @@ use crate::mounts;
 /// Where named namespaces are mounted (the place that `ip netns` uses).
 pub const DIRECTORY: &str = "/run/netns";
 
+/// On the private `/run` of [`unshare_user_root`] only.
+const OWN_USER_NAMESPACE: &str = "/run/.linerate-user-namespace";
+
 /// Why a namespace could not be made, entered or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum NetnsError {
@@ -209,8 +212,15 @@ pub fn unshare_user_root() -> Result<Vec<PathBuf>> {
             .map_err(|error| SysError::new("mount tmpfs", "/run", error.into()))
     })
     .map_err(forbidden)?;
+    fs::write(OWN_USER_NAMESPACE, "")
+        .map_err(|error| forbidden(SysError::new("write", OWN_USER_NAMESPACE, error)))?;
     hidden.extend(mount_sysfs().map_err(as_forbidden)?);
     Ok(hidden)
+}
+
+/// Whether this process lives in a user namespace that [`unshare_user_root`] made, be it by an ancestor.
+pub fn in_own_user_namespace() -> bool {
+    Path::new(OWN_USER_NAMESPACE).exists()
 }
 
 fn as_forbidden(error: NetnsError) -> NetnsError {

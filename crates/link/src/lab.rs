@@ -1,0 +1,284 @@
+//! The private lab: two namespaces `lr-ID-dut` and `lr-ID-peer` joined by a veth pair.
+//!
+//! A lab has an owner, which holds a lock on `/run/linerate/lab-ID.lock` as long as it lives. The kernel lets go of the
+//! lock however the owner ends, so a lab whose lock is free and that is not marked as kept is stale, and
+//! [`PrivateLab::sweep_stale`] takes it away.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use linerate_sys::netns as sys;
+
+use crate::error::{LinkError, Result};
+use crate::lab_lock::{LabLock, Taken};
+use crate::netns::in_netns;
+use crate::{address, links, sysctl, veth};
+
+const DUT_LINK: &str = "lr-dut";
+const PEER_LINK: &str = "lr-peer";
+/// RFC 2544 section 12, appendix C.2.2: 198.18.0.0/15 is set aside for benchmarks.
+const DUT_IPV4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+const PEER_IPV4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+const IPV4_PREFIX: u8 = 24;
+/// RFC 4193: a unique local prefix; it never leaves the pair.
+const DUT_IPV6: Ipv6Addr = Ipv6Addr::new(0xfd6c, 0x696e, 0x6572, 0, 0, 0, 0, 1);
+const PEER_IPV6: Ipv6Addr = Ipv6Addr::new(0xfd6c, 0x696e, 0x6572, 0, 0, 0, 0, 2);
+const IPV6_PREFIX: u8 = 64;
+const CARRIER_LIMIT: Duration = Duration::from_secs(5);
+
+/// What a lab is to be like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LabOptions {
+    /// Transmit and receive queues of each end; `None` leaves it to the kernel.
+    pub queues: Option<u32>,
+    /// MTU of both ends, bytes; `None` leaves it at 1500.
+    pub mtu: Option<u32>,
+}
+
+/// One end of a lab.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabEnd {
+    /// Namespace (`lr-ID-dut`); the node's URL is `netns:` with it.
+    pub netns: String,
+    /// Name of the link in it.
+    pub link: String,
+    /// Its IPv4 address.
+    pub ipv4: Ipv4Addr,
+    /// Its IPv6 address; `None` where the kernel has no IPv6.
+    pub ipv6: Option<Ipv6Addr>,
+}
+
+/// A lab that is taken away when this is dropped.
+#[derive(Debug)]
+pub struct PrivateLab {
+    lock: Option<LabLock>,
+    dut: LabEnd,
+    peer: LabEnd,
+}
+
+/// A lab that stays up, and what is needed to use and remove it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptLab {
+    /// The lab's id, for [`remove`].
+    pub id: String,
+    /// The one end.
+    pub dut: LabEnd,
+    /// The other end.
+    pub peer: LabEnd,
+    /// The lab is inside this process's own user namespace and vanishes with the last process there: one that merely
+    /// waits must be started by the caller, and the lab is entered through its pid.
+    pub needs_holder: bool,
+}
+
+/// A lab that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabState {
+    /// Its id.
+    pub id: String,
+    /// A living process owns it.
+    pub owned: bool,
+    /// It was kept on purpose.
+    pub kept: bool,
+}
+
+impl PrivateLab {
+    /// Makes a lab: both namespaces, the pair, addresses on it, everything up with carrier, IPv6 usable at once.
+    ///
+    /// # Errors
+    /// The first step that failed (EPERM without `CAP_SYS_ADMIN`); what was made until then is removed again.
+    pub fn create(options: LabOptions) -> Result<Self> {
+        let lock = LabLock::create()?;
+        let [dut, peer] = names(lock.id());
+        let end = |netns: String, link: &str, ipv4| LabEnd { netns, link: link.to_owned(), ipv4, ipv6: None };
+        // From here on Drop cleans up whatever exists.
+        let mut lab = Self {
+            dut: end(dut, DUT_LINK, DUT_IPV4),
+            peer: end(peer, PEER_LINK, PEER_IPV4),
+            lock: Some(lock),
+        };
+        lab.build(options)?;
+        Ok(lab)
+    }
+
+    fn build(&mut self, options: LabOptions) -> Result<()> {
+        sys::create(&self.dut.netns)?;
+        sys::create(&self.peer.netns)?;
+        let end = |end: &LabEnd| veth::End { netns: end.netns.clone(), link: end.link.clone() };
+        veth::create(&end(&self.dut), &end(&self.peer), options.queues)?;
+        for (end, ipv6) in [(&mut self.dut, DUT_IPV6), (&mut self.peer, PEER_IPV6)] {
+            let netns = end.netns.clone();
+            end.ipv6 = in_netns(&netns, || set_up_end(end, ipv6, options))?;
+        }
+        for end in [&self.dut, &self.peer] {
+            in_netns(&end.netns, || links::wait_for_carrier(&end.link, CARRIER_LIMIT))?;
+        }
+        Ok(())
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &str {
+        self.lock.as_ref().map_or("", LabLock::id)
+    }
+
+    /// The end for the node under test.
+    pub fn dut(&self) -> &LabEnd {
+        &self.dut
+    }
+
+    /// The end for its partner.
+    pub fn peer(&self) -> &LabEnd {
+        &self.peer
+    }
+
+    /// Takes the lab away and says what could not be removed, which dropping it can't.
+    ///
+    /// # Errors
+    /// The first removal that failed; the others are done all the same.
+    pub fn remove(mut self) -> Result<()> {
+        self.lock.take().map_or(Ok(()), take_down)
+    }
+
+    /// Leaves the lab up after this process, marked so that no sweep takes it.
+    ///
+    /// # Errors
+    /// The mark can't be written; then the lab is removed.
+    pub fn keep(mut self) -> Result<KeptLab> {
+        let (dut, peer) = (self.dut.clone(), self.peer.clone());
+        let Some(lock) = &mut self.lock else {
+            return Err(LinkError::unexpected("keep the lab", "it is gone"));
+        };
+        lock.mark_kept()?;
+        let id = lock.id().to_owned();
+        self.lock = None;
+        Ok(KeptLab { id, dut, peer, needs_holder: sys::in_own_user_namespace() })
+    }
+
+    /// Removes every lab whose owner died without doing so; never one that is owned or kept. Returns the ids of those
+    /// removed. To be called at the start of each run.
+    ///
+    /// # Errors
+    /// The first lab that could not be removed; the others are swept all the same.
+    pub fn sweep_stale() -> Result<Vec<String>> {
+        let mut removed = Vec::new();
+        let mut outcome = Ok(());
+        for id in LabLock::ids()? {
+            let swept = match LabLock::take(&id) {
+                Ok(Taken::Free(lock)) if !lock.is_kept() => take_down(lock),
+                Ok(_) => continue,
+                Err(error) => Err(error),
+            };
+            match swept {
+                Ok(()) => removed.push(id),
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
+        outcome.map(|()| removed)
+    }
+}
+
+impl Drop for PrivateLab {
+    fn drop(&mut self) {
+        if let Some(lock) = self.lock.take() {
+            // Nobody is left to tell; what stays behind is stale and the next sweep reports it.
+            let _ = take_down(lock);
+        }
+    }
+}
+
+impl KeptLab {
+    /// The command that runs a shell at one end. `holder` is the pid of the waiting process, where one is needed.
+    pub fn enter_command(&self, end: &LabEnd, holder: Option<u32>) -> Vec<String> {
+        let mut words = match holder {
+            Some(pid) => ["nsenter", "--preserve-credentials", "-U", "-m", "-t"]
+                .map(str::to_owned)
+                .into_iter()
+                .chain([pid.to_string()])
+                .collect(),
+            None => Vec::new(),
+        };
+        words.extend(["ip", "netns", "exec", &end.netns, "sh"].map(str::to_owned));
+        words
+    }
+}
+
+/// The labs that are there, sorted by id.
+///
+/// # Errors
+/// `/run/linerate` or a lock in it can't be read.
+pub fn list() -> Result<Vec<LabState>> {
+    let mut labs = Vec::new();
+    for id in LabLock::ids()? {
+        match LabLock::take(&id)? {
+            Taken::Free(lock) => labs.push(LabState { id, owned: false, kept: lock.is_kept() }),
+            Taken::Owned => labs.push(LabState { id, owned: true, kept: false }),
+            Taken::Gone => {}
+        }
+    }
+    Ok(labs)
+}
+
+/// Removes a kept or stale lab.
+///
+/// # Errors
+/// [`LinkError::Invalid`] when there is none of this id or a living process owns it; else what could not be removed.
+pub fn remove(id: &str) -> Result<()> {
+    let refuse =
+        |why: &str| Err(LinkError::Invalid { what: format!("remove lab {id}"), why: why.to_owned() });
+    if !LabLock::ids()?.iter().any(|known| known == id) {
+        return refuse("there is no lab of this id");
+    }
+    match LabLock::take(id)? {
+        Taken::Free(lock) => take_down(lock),
+        Taken::Owned => refuse("a running linerate uses it"),
+        Taken::Gone => refuse("there is no lab of this id"),
+    }
+}
+
+/// Brings up one end, called in its namespace. Returns its IPv6 address, if it could have one.
+fn set_up_end(end: &LabEnd, ipv6: Ipv6Addr, options: LabOptions) -> Result<Option<Ipv6Addr>> {
+    let link = &end.link;
+    let has_ipv6 = sysctl::exists("net.ipv6");
+    if has_ipv6 {
+        // A new namespace may inherit the switch from the first one (net.core.devconf_inherit_init_net).
+        for name in ["all", "default", "lo", link] {
+            sysctl::write(&format!("net/ipv6/conf/{name}/disable_ipv6"), "0")?;
+        }
+        // Link-local addresses too are usable at once, and nothing on the wire but what the test sends.
+        for name in ["accept_dad", "accept_ra", "router_solicitations"] {
+            sysctl::write(&format!("net/ipv6/conf/{link}/{name}"), "0")?;
+        }
+    }
+    if let Some(mtu) = options.mtu {
+        links::set_mtu(link, mtu)?;
+    }
+    links::set_up("lo", true)?;
+    address::add(link, IpNet::V4(Ipv4Net::new_assert(end.ipv4, IPV4_PREFIX)))?;
+    if has_ipv6 {
+        address::add(link, IpNet::V6(Ipv6Net::new_assert(ipv6, IPV6_PREFIX)))?;
+    }
+    links::set_up(link, true)?;
+    Ok(has_ipv6.then_some(ipv6))
+}
+
+/// Removes whatever exists of the lab that `lock` stands for, and the lock last.
+fn take_down(lock: LabLock) -> Result<()> {
+    let mut outcome = Ok(());
+    for (netns, link) in names(lock.id()).into_iter().zip([DUT_LINK, PEER_LINK]) {
+        if !sys::exists(&netns) {
+            continue;
+        }
+        // A process may still hold the namespace open; without its link it is harmless.
+        let removed = match in_netns(&netns, || links::remove(link)) {
+            Err(LinkError::NoSuchLink { .. }) => Ok(()),
+            other => other,
+        };
+        let unnamed = sys::remove(&netns).map_err(LinkError::from);
+        outcome = outcome.and(removed).and(unnamed);
+    }
+    outcome.and_then(|()| lock.remove())
+}
+
+fn names(id: &str) -> [String; 2] {
+    ["dut", "peer"].map(|end| format!("lr-{id}-{end}"))
+}

@@ -1,0 +1,194 @@
+//! Links of the calling thread's network namespace over rtnetlink: list, change, remove.
+
+use std::time::{Duration, Instant};
+
+use linerate_model::environment::LinkInfo;
+use netlink_packet_route::RouteNetlinkMessage as Message;
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkInfo as Info, LinkLayerType, LinkMessage};
+
+use crate::error::{LinkError, Result};
+use crate::rtnl::Rtnl;
+use crate::{address, netns};
+
+/// Longest name of a link, bytes (`IFNAMSIZ - 1`, linux/if.h).
+pub const MAX_NAME: usize = 15;
+
+const POLL: Duration = Duration::from_millis(2);
+
+/// All links with their addresses, in the order of their index. Only what rtnetlink tells; see
+/// [`crate::inventory::describe`] for the driver's part.
+///
+/// # Errors
+/// The kernel refuses the dump or it does not decode.
+pub fn all() -> Result<Vec<LinkInfo>> {
+    let mut rtnl = Rtnl::open()?;
+    let mut links: Vec<_> = rtnl
+        .dump("list links", Message::GetLink(LinkMessage::default()))?
+        .iter()
+        .filter_map(new_link)
+        .map(describe)
+        .collect();
+    links.sort_by_key(|link| link.index);
+    for (index, address) in address::all(&mut rtnl)? {
+        if let Some(link) = links.iter_mut().find(|link| link.index == index) {
+            link.addresses.push(address);
+        }
+    }
+    Ok(links)
+}
+
+/// The link `name` with its addresses.
+///
+/// # Errors
+/// [`LinkError::NoSuchLink`] with the links that are there.
+pub fn named(name: &str) -> Result<LinkInfo> {
+    let mut rtnl = Rtnl::open()?;
+    let mut link = describe(&find(&mut rtnl, name)?);
+    link.addresses =
+        address::all(&mut rtnl)?.into_iter().filter(|(of, _)| *of == link.index).map(|(_, it)| it).collect();
+    Ok(link)
+}
+
+/// The name of the link with this index, `None` when there is none.
+///
+/// # Errors
+/// The kernel refuses the request for another reason than absence.
+pub fn name_of(index: u32) -> Result<Option<String>> {
+    let mut message = LinkMessage::default();
+    message.header.index = index;
+    let operation = format!("look up link {index}");
+    match Rtnl::open()?.request(&operation, Message::GetLink(message), 0) {
+        Ok(replies) => Ok(replies.iter().find_map(new_link).map(|link| describe(link).name)),
+        Err(error) if error.raw_os_error() == Some(nix::libc::ENODEV) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Sets a link administratively up or down.
+///
+/// # Errors
+/// [`LinkError::NoSuchLink`], or the kernel's refusal.
+pub fn set_up(name: &str, up: bool) -> Result<()> {
+    let operation = format!("set {name} {}", if up { "up" } else { "down" });
+    change(name, &operation, |message| {
+        message.header.change_mask = LinkFlags::Up;
+        message.header.flags = if up { LinkFlags::Up } else { LinkFlags::empty() };
+    })
+}
+
+/// Sets a link's MTU, bytes.
+///
+/// # Errors
+/// [`LinkError::NoSuchLink`], or the kernel's refusal of the value.
+pub fn set_mtu(name: &str, mtu_bytes: u32) -> Result<()> {
+    let operation = format!("set mtu of {name} to {mtu_bytes}");
+    change(name, &operation, |message| message.attributes.push(LinkAttribute::Mtu(mtu_bytes)))
+}
+
+/// Deletes a link; a veth goes with its other end.
+///
+/// # Errors
+/// [`LinkError::NoSuchLink`], or the kernel's refusal (a link of a device can't be deleted).
+pub fn remove(name: &str) -> Result<()> {
+    let mut rtnl = Rtnl::open()?;
+    let mut message = LinkMessage::default();
+    message.header.index = find(&mut rtnl, name)?.header.index;
+    rtnl.request(&format!("delete link {name}"), Message::DelLink(message), 0)?;
+    Ok(())
+}
+
+/// Waits until a link is up and has carrier.
+///
+/// # Errors
+/// [`LinkError::NoSuchLink`], or [`LinkError::Timeout`].
+pub fn wait_for_carrier(name: &str, limit: Duration) -> Result<()> {
+    let end = Instant::now() + limit;
+    loop {
+        let mut rtnl = Rtnl::open()?;
+        let link = describe(&find(&mut rtnl, name)?);
+        if link.up && link.carrier {
+            return Ok(());
+        }
+        if Instant::now() >= end {
+            return Err(LinkError::Timeout { what: format!("carrier on {name}{}", netns::place()), limit });
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+fn change(name: &str, operation: &str, edit: impl FnOnce(&mut LinkMessage)) -> Result<()> {
+    let mut rtnl = Rtnl::open()?;
+    let mut message = LinkMessage::default();
+    message.header.index = find(&mut rtnl, name)?.header.index;
+    edit(&mut message);
+    rtnl.request(operation, Message::SetLink(message), 0)?;
+    Ok(())
+}
+
+/// The kernel's description of the link `name`.
+pub(crate) fn find(rtnl: &mut Rtnl, name: &str) -> Result<LinkMessage> {
+    let operation = format!("look up link {name}");
+    if name.is_empty() || name.len() > MAX_NAME || name.contains('\0') {
+        return Err(no_such_link(rtnl, name));
+    }
+    let mut message = LinkMessage::default();
+    message.attributes.push(LinkAttribute::IfName(name.to_owned()));
+    match rtnl.request(&operation, Message::GetLink(message), 0) {
+        Ok(replies) => replies
+            .into_iter()
+            .find_map(|reply| if let Message::NewLink(link) = reply { Some(link) } else { None })
+            .ok_or_else(|| LinkError::unexpected(&operation, "no link in it")),
+        Err(error) if error.raw_os_error() == Some(nix::libc::ENODEV) => Err(no_such_link(rtnl, name)),
+        Err(error) => Err(error),
+    }
+}
+
+/// The index of the link `name`.
+pub(crate) fn index_of(rtnl: &mut Rtnl, name: &str) -> Result<u32> {
+    Ok(find(rtnl, name)?.header.index)
+}
+
+fn no_such_link(rtnl: &mut Rtnl, name: &str) -> LinkError {
+    let known = match rtnl.dump("list links", Message::GetLink(LinkMessage::default())) {
+        Ok(links) => links.iter().filter_map(new_link).map(|link| describe(link).name).collect(),
+        Err(error) => return error,
+    };
+    LinkError::NoSuchLink { link: name.to_owned(), place: netns::place(), known }
+}
+
+fn new_link(message: &Message) -> Option<&LinkMessage> {
+    if let Message::NewLink(link) = message { Some(link) } else { None }
+}
+
+/// What one `RTM_NEWLINK` message tells.
+fn describe(message: &LinkMessage) -> LinkInfo {
+    let flags = message.header.flags;
+    let mut link = LinkInfo {
+        index: message.header.index,
+        up: flags.contains(LinkFlags::Up),
+        carrier: flags.contains(LinkFlags::LowerUp),
+        loopback: message.header.link_layer_type == LinkLayerType::Loopback,
+        ..LinkInfo::default()
+    };
+    for attribute in &message.attributes {
+        match attribute {
+            LinkAttribute::IfName(name) => link.name.clone_from(name),
+            LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
+            LinkAttribute::Address(bytes) if !bytes.is_empty() => link.mac = Some(mac(bytes)),
+            LinkAttribute::Qdisc(name) => link.qdisc = Some(name.clone()),
+            LinkAttribute::NumTxQueues(count) => link.tx_queues = *count,
+            LinkAttribute::NumRxQueues(count) => link.rx_queues = *count,
+            LinkAttribute::LinkInfo(infos) => link.kind = infos.iter().find_map(kind),
+            _ => {}
+        }
+    }
+    link
+}
+
+fn kind(info: &Info) -> Option<String> {
+    if let Info::Kind(kind) = info { Some(kind.to_string()) } else { None }
+}
+
+fn mac(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
+}
