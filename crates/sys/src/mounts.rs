@@ -9,15 +9,20 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Result, SysError};
 
-/// Runs `mount_over`, which mounts something on `directory`, and attaches the former mounts below it anew. Returns
-/// those that could not be attached, which are hidden from now on.
+/// Runs `mount_over`, which mounts something on `directory`, and attaches the former mounts below it anew, but for
+/// those of `except`. Returns those that could not be attached, which are hidden from now on.
 ///
 /// # Errors
 /// `/proc/self/mountinfo` unreadable, or what `mount_over` says.
-pub(crate) fn cover(directory: &str, mount_over: impl FnOnce() -> Result<()>) -> Result<Vec<PathBuf>> {
+pub(crate) fn cover(
+    directory: &str,
+    except: &[&str],
+    mount_over: impl FnOnce() -> Result<()>,
+) -> Result<Vec<PathBuf>> {
     let table = "/proc/self/mountinfo";
     let mountinfo = fs::read(table).map_err(|error| SysError::new("read", table, error))?;
-    let below = topmost_below(&mountinfo, Path::new(directory));
+    let mut below = topmost_below(&mountinfo, Path::new(directory));
+    below.retain(|path| !except.iter().any(|other| path == Path::new(other)));
     let kept: Vec<_> = below.into_iter().map(|path| (clone_tree(&path), path)).collect();
     mount_over()?;
     let mut hidden = Vec::new();

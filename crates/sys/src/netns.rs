@@ -6,6 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -19,6 +20,8 @@ use crate::mounts;
 /// Where named namespaces are mounted (the place that `ip netns` uses).
 pub const DIRECTORY: &str = "/run/netns";
 
+/// A thread that was joined is still listed for a moment.
+const THREAD_PATIENCE: Duration = Duration::from_millis(100);
 /// On the private `/run` of [`unshare_user_root`] only.
 const OWN_USER_NAMESPACE: &str = "/run/.linerate-user-namespace";
 
@@ -186,7 +189,8 @@ pub fn enter_process(name: &str) -> Result<Vec<PathBuf>> {
 /// namespaces and links as root does. Everything made inside vanishes with the last process in it.
 ///
 /// `/run` becomes an empty private tmpfs, since it must hold `/run/netns` and `/run/linerate`, which an ordinary user
-/// can't make there; what is mounted below `/run` (`/run/user/UID`) stays. `/sys` shows the new network namespace.
+/// can't make there; what is mounted below `/run` (`/run/user/UID`) stays, the
+/// system's named namespaces excepted. `/sys` shows the new network namespace.
 /// Returns the mounts that could not be carried over.
 ///
 /// # Errors
@@ -206,7 +210,7 @@ pub fn unshare_user_root() -> Result<Vec<PathBuf>> {
         fs::write(file, text).map_err(|error| forbidden(SysError::new("write", file, error)))?;
     }
     propagate(MsFlags::MS_PRIVATE).map_err(as_forbidden)?;
-    let mut hidden = mounts::cover("/run", || {
+    let mut hidden = mounts::cover("/run", &[DIRECTORY], || {
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
         mount(Some("tmpfs"), "/run", Some("tmpfs"), flags, Some("mode=0755"))
             .map_err(|error| SysError::new("mount tmpfs", "/run", error.into()))
@@ -267,7 +271,7 @@ fn mount_sysfs() -> Result<Vec<PathBuf>> {
         mount(Some("sysfs"), "/sys", Some("sysfs"), flags, None::<&str>)
             .map_err(|error| SysError::new("mount sysfs", "/sys", error.into()))
     };
-    Ok(mounts::cover("/sys", mount_over)?)
+    Ok(mounts::cover("/sys", &[], mount_over)?)
 }
 
 /// Makes `/run/netns` a shared mount of its own, so that a namespace mounted there by one process is seen, and can be
@@ -302,11 +306,14 @@ fn propagate(kind: MsFlags) -> Result<()> {
 }
 
 fn require_single_thread(operation: &'static str) -> Result<()> {
-    let tasks =
-        fs::read_dir("/proc/self/task").map_err(|error| io_error("read", "/proc/self/task", error))?;
-    match tasks.count() {
-        1 => Ok(()),
-        threads => Err(NetnsError::MultiThreaded { operation, threads }),
+    let failed = |error| io_error("read", "/proc/self/task", error);
+    let end = Instant::now() + THREAD_PATIENCE;
+    loop {
+        match fs::read_dir("/proc/self/task").map_err(failed)?.count() {
+            1 => return Ok(()),
+            threads if Instant::now() > end => return Err(NetnsError::MultiThreaded { operation, threads }),
+            _ => std::thread::sleep(Duration::from_millis(1)),
+        }
     }
 }
 

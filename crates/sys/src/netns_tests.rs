@@ -1,6 +1,8 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
+use linerate_testkit::need;
+
 use super::*;
 
 struct Guard(String);
@@ -19,10 +21,6 @@ impl Drop for Guard {
     }
 }
 
-fn is_root() -> bool {
-    nix::unistd::geteuid().is_root()
-}
-
 fn on_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(work).join().unwrap())
 }
@@ -34,9 +32,7 @@ fn links() -> BTreeSet<String> {
 
 #[test]
 fn iproute2_sees_what_we_make_and_we_remove_what_it_makes() {
-    if !is_root() {
-        return;
-    }
+    need!(netns());
     let guard = Guard::new("ip");
     let ip = |args: &[&str]| {
         let output = Command::new("ip").args(args).output().unwrap();
@@ -58,9 +54,7 @@ fn iproute2_sees_what_we_make_and_we_remove_what_it_makes() {
 
 #[test]
 fn a_thread_enters_with_the_right_sysfs_and_keeps_the_mounts_below() {
-    if !is_root() {
-        return;
-    }
+    need!(netns());
     let guard = Guard::new("sysfs");
     let below: Vec<_> = ["/sys/fs/cgroup"].into_iter().filter(|path| Path::new(path).is_dir()).collect();
     let count = |path: &str| fs::read_dir(path).unwrap().count();
