@@ -1,1 +1,48 @@
-fn main() {}
+//! The project's own chores: set-up, tests, benchmarks, checks of the documents.
+
+mod bench;
+mod docs_check;
+mod repository;
+mod setup;
+mod step;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Chores of the linerate project.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Install what tests and benchmarks use.
+    Setup,
+    /// Set up, then run every check and every test.
+    Test(test::Options),
+    /// Measure linerate beside its peers and write docs/performance.md.
+    Bench(bench::Options),
+    /// Check rustdoc, the links between documents, and the length of files.
+    DocsCheck,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().chore {
+        Chore::Setup => setup::run(),
+        Chore::Test(options) => test::run(&options),
+        Chore::Bench(options) => bench::run(&options),
+        Chore::DocsCheck => docs_check::run(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
