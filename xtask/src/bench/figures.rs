@@ -60,7 +60,11 @@ fn linerate(work: Work, output: &str) -> Result<Figures> {
         Unit::Transaction => {
             Ok(Figures::received(number(&records, &format!("{summary}/transactions_per_second"))?))
         }
-        Unit::Datagram => Ok(Figures::received(number(&records, &format!("{summary}/packets_per_second"))?)),
+        Unit::Datagram => {
+            let sent_bits = number(&records, &format!("{summary}/directions/0/sent_bits_per_second"))?;
+            let sent = sent_bits / 8.0 / f64::from(Work::DATAGRAM_SIZE_BYTES);
+            Ok(Figures::both(number(&records, &format!("{summary}/packets_per_second"))?, sent))
+        }
     }
 }
 
@@ -162,10 +166,12 @@ mod tests {
 
     #[test]
     fn linerate_is_read_from_its_record() {
-        let output = r#"[{"summary": {"goodput_bits_per_second": 8e9, "transactions_per_second": 5, "packets_per_second": 6}}]"#;
+        let output = r#"[{"summary": {"goodput_bits_per_second": 8e9, "transactions_per_second": 5,
+            "packets_per_second": 6, "directions": [{"sent_bits_per_second": 5120}]}}]"#;
         assert_eq!(received(Tool::Linerate, Work::TcpStream, output), 1e9);
         assert_eq!(received(Tool::Linerate, Work::TcpRr, output), 5.0);
-        assert_eq!(received(Tool::Linerate, Work::Udp64, output), 6.0);
+        let figures = Figures::read(Tool::Linerate, Work::Udp64, &[output.to_owned()]).unwrap();
+        assert_eq!(figures, Figures::both(6.0, 10.0));
         let error = Figures::read(Tool::Linerate, Work::TcpRr, &["[]".to_owned()]).unwrap_err();
         assert!(format!("{error:#}").contains("/0/summary/transactions_per_second"));
     }

@@ -116,8 +116,12 @@ fn contest(
 
 /// No turns yet, or why there will be none.
 fn start(tool: Tool, work: Work) -> Result<Vec<Turn>, Absence> {
-    if tool != Tool::Linerate && find_tool(tool.program()).is_none() {
-        return Err(Absence::Cannot("not installed".to_owned()));
+    let is_there = match tool {
+        Tool::Linerate => repository::linerate().is_file(),
+        peer => find_tool(peer.program()).is_some(),
+    };
+    if !is_there {
+        return Err(Absence::Failed("there is no such program here".to_owned()));
     }
     tool.obstacle(work).map_or(Ok(Vec::new()), |reason| Err(Absence::Cannot(reason.to_owned())))
 }
