@@ -1,6 +1,7 @@
 //! Running other programs, one named step at a time.
 
 use std::{
+    path::Path,
     process::{Command, Stdio},
     time::Instant,
 };
@@ -46,6 +47,8 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 
 /// A command as one would type it.
 pub(crate) fn shown(command: &Command) -> String {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    // Cargo tells its own program by the whole path.
+    let program = Path::new(command.get_program()).file_name().unwrap_or_default();
+    let words = std::iter::once(program).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }

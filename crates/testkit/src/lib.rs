@@ -5,7 +5,7 @@
 //! in a test a panic is the report.
 //!
 //! ```no_run
-//! use std::{process::Command, time::Duration};
+//! use std::time::Duration;
 //! use linerate_testkit::{LeakCheck, Wire, need, run_within};
 //!
 //! # fn moves_bytes_between_two_namespaces() {
@@ -18,7 +18,6 @@
 //! drop(wire);
 //! leaks.assert_none();
 //! # }
-//! # let _ = Command::new("true");
 //! ```
 
 mod child;

@@ -116,12 +116,15 @@ fn contest(
 
 /// No turns yet, or why there will be none.
 fn start(tool: Tool, work: Work) -> Result<Vec<Turn>, Absence> {
-    let is_there = match tool {
-        Tool::Linerate => repository::linerate().is_file(),
-        peer => find_tool(peer.program()).is_some(),
-    };
-    if !is_there {
-        return Err(Absence::Failed("there is no such program here".to_owned()));
+    match tool {
+        Tool::Linerate if !repository::linerate().is_file() => {
+            return Err(Absence::Failed("there is no release binary".to_owned()));
+        }
+        Tool::Linerate => {}
+        peer if find_tool(peer.program()).is_none() => {
+            return Err(Absence::Cannot("not installed".to_owned()));
+        }
+        _ => {}
     }
     tool.obstacle(work).map_or(Ok(Vec::new()), |reason| Err(Absence::Cannot(reason.to_owned())))
 }
