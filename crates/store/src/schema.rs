@@ -149,6 +149,21 @@ mod tests {
     }
 
     #[test]
+    fn a_history_of_version_1_lives_through_a_table_made_anew() {
+        const ANEW: &str = "ALTER TABLE runs RENAME TO old; \
+            CREATE TABLE runs (id TEXT PRIMARY KEY NOT NULL, started_ns INTEGER NOT NULL) STRICT; \
+            INSERT INTO runs SELECT id, started_ns FROM old; DROP TABLE old;";
+        let mut connection = Connection::open_in_memory().unwrap();
+        let fixture = include_str!("../tests/store/fixtures/history-v1.sql");
+        connection.execute_batch(fixture).unwrap();
+        prepare(&mut connection, Path::new("m"), &[MIGRATIONS[0], ANEW]).unwrap();
+        let count = "SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM records) + (SELECT count(*) FROM tags)";
+        assert_eq!(connection.query_row(count, [], |row| row.get(0)), Ok(3));
+        let keys: bool = connection.pragma_query_value(None, "foreign_keys", |row| row.get(0)).unwrap();
+        assert!(keys);
+    }
+
+    #[test]
     fn the_first_version_is_what_is_expected() {
         let connection = memory(MIGRATIONS);
         let tables = "SELECT group_concat(name, ' ') FROM (SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1)";
