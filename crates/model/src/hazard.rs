@@ -51,6 +51,34 @@ pub enum HazardKind {
     Unavailable,
 }
 
+impl HazardKind {
+    /// The word for it, the same as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LoopbackInsteadOfLab => "loopback-instead-of-lab",
+            Self::SharedKernel => "shared-kernel",
+            Self::VirtualLink => "virtual-link",
+            Self::StealTime => "steal-time",
+            Self::RunQueueWait => "run-queue-wait",
+            Self::OtherCpuLoad => "other-cpu-load",
+            Self::Governor => "governor",
+            Self::ReceiverSocketDrops => "receiver-socket-drops",
+            Self::LinkDrops => "link-drops",
+            Self::RateNotReached => "rate-not-reached",
+            Self::BufferClamped => "buffer-clamped",
+            Self::ShortWindow => "short-window",
+            Self::WindowSkew => "window-skew",
+            Self::SampleLate => "sample-late",
+            Self::DamagedPayload => "damaged-payload",
+            Self::LatencyOverflow => "latency-overflow",
+            Self::Interrupted => "interrupted",
+            Self::StreamEnded => "stream-ended",
+            Self::Strays => "strays",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
 /// A reason to distrust a record, with evidence and cure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

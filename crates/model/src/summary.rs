@@ -136,6 +136,20 @@ pub enum DropPlace {
     ReceiverSocket,
 }
 
+impl DropPlace {
+    /// Words for a line of text.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SenderSocket => "sender's socket",
+            Self::SenderQdisc => "sender's qdisc",
+            Self::SenderLink => "sender's link",
+            Self::ReceiverLink => "receiver's link",
+            Self::ReceiverBacklog => "receiver's backlog",
+            Self::ReceiverSocket => "receiver's socket",
+        }
+    }
+}
+
 /// Latency of the transactions that ended within the window, all streams merged; nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

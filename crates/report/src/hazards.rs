@@ -1,0 +1,74 @@
+//! Reasons for distrust of a list of records, each told once.
+
+use linerate_model::Record;
+use linerate_model::hazard::Hazard;
+use linerate_model::trial::Side;
+
+use crate::text::{Style, paint, printable, wrap};
+use crate::trial_text::trial_text;
+
+/// One line or more for each hazard of the records: what, on which node, in how many trials, the evidence and the cure.
+/// Hazards of the same kind on the same node are told once, with the first trial's evidence.
+pub fn hazard_lines(records: &[Record], width: usize, color: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    for group in group(records) {
+        let head = format!("! {}", group.hazard.kind.name());
+        let text = format!("({}): {}", group.place(records.len()), group.evidence());
+        let mut wrapped = wrap(&format!("{head} "), 2, &printable(&text), width);
+        wrapped[0].replace_range(..head.len(), &paint(&head, Style::Yellow, color));
+        lines.append(&mut wrapped);
+        if !group.hazard.cure.is_empty() {
+            lines.extend(wrap("  cure: ", 8, &printable(&group.hazard.cure), width));
+        }
+    }
+    lines
+}
+
+struct Group<'a> {
+    hazard: &'a Hazard,
+    trials: Vec<&'a Record>,
+    /// Not all of them have the same evidence.
+    varies: bool,
+}
+
+impl Group<'_> {
+    /// `dut, 3 of 6 trials`.
+    fn place(&self, of: usize) -> String {
+        let side = match self.hazard.side {
+            Some(Side::Dut) => "dut, ",
+            Some(Side::Peer) => "peer, ",
+            None => "",
+        };
+        let trials = match self.trials.as_slice() {
+            [_] if of == 1 => "1 trial".to_owned(),
+            [only] => trial_text(&only.trial),
+            all if all.len() == of => format!("all {of} trials"),
+            some => format!("{} of {of} trials", some.len()),
+        };
+        format!("{side}{trials}")
+    }
+
+    fn evidence(&self) -> String {
+        let first = if self.varies { "first: " } else { "" };
+        format!("{first}{}", self.hazard.evidence)
+    }
+}
+
+fn group(records: &[Record]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for record in records {
+        for hazard in &record.hazards {
+            let known =
+                groups.iter_mut().find(|g| g.hazard.kind == hazard.kind && g.hazard.side == hazard.side);
+            let Some(group) = known else {
+                groups.push(Group { hazard, trials: vec![record], varies: false });
+                continue;
+            };
+            group.varies |= group.hazard.evidence != hazard.evidence;
+            if !group.trials.last().is_some_and(|last| std::ptr::eq(*last, record)) {
+                group.trials.push(record);
+            }
+        }
+    }
+    groups
+}

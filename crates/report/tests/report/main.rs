@@ -1,0 +1,4 @@
+//! Reports of made-up but plausible records of every workload.
+
+mod samples;
+mod tables;
