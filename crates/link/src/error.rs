@@ -1,5 +1,6 @@
 //! The one error of this crate.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -31,6 +32,16 @@ pub enum LinkError {
         destination: IpAddr,
         /// The kernel's answer.
         cause: NetlinkError,
+    },
+    /// The kernel took the request and the driver kept a feature as it was.
+    #[error("{operation}: the driver keeps {} as it was", .kept.join(", "))]
+    FeatureKept {
+        /// What was asked.
+        operation: String,
+        /// The features that did not change.
+        kept: Vec<String>,
+        /// Those that did all the same, with their new state.
+        changed: BTreeMap<String, bool>,
     },
     /// A netlink request failed.
     #[error(transparent)]
@@ -84,6 +95,15 @@ impl LinkError {
 
     pub(crate) fn unexpected(operation: &str, detail: impl Into<String>) -> Self {
         Self::Unexpected { operation: operation.to_owned(), detail: detail.into() }
+    }
+
+    /// What the kernel said, without the operation: its extended text where it gave one.
+    pub(crate) fn cause_text(&self) -> String {
+        match self {
+            Self::Netlink(NetlinkError::Refused { refusal, .. }) => refusal.to_string(),
+            Self::System(cause) => cause.source.to_string(),
+            other => other.to_string(),
+        }
     }
 
     /// The `errno` value behind this error, if there is one.

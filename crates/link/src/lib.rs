@@ -6,6 +6,8 @@
 
 pub mod address;
 pub mod error;
+pub mod ethtool;
+pub mod inventory;
 pub mod lab;
 mod lab_lock;
 pub mod links;
@@ -13,6 +15,7 @@ pub mod netns;
 pub mod route;
 mod rtnl;
 pub mod sysctl;
+pub mod sysfs;
 pub mod veth;
 
 pub use error::{LinkError, Result};

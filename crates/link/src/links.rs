@@ -1,5 +1,6 @@
 //! Links of the calling thread's network namespace over rtnetlink: list, change, remove.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use linerate_model::environment::LinkInfo;
@@ -47,6 +48,47 @@ pub fn named(name: &str) -> Result<LinkInfo> {
     link.addresses =
         address::all(&mut rtnl)?.into_iter().filter(|(of, _)| *of == link.index).map(|(_, it)| it).collect();
     Ok(link)
+}
+
+/// The kernel's counters of a link by name (`rtnl_link_stats64`, linux/if_link.h), since it was made.
+///
+/// # Errors
+/// [`LinkError::NoSuchLink`], or a reply without counters.
+pub fn counters(name: &str) -> Result<BTreeMap<String, u64>> {
+    let link = find(&mut Rtnl::open()?, name)?;
+    let stats = link.attributes.iter().find_map(|attribute| match attribute {
+        LinkAttribute::Stats64(stats) => Some(*stats),
+        _ => None,
+    });
+    let stats =
+        stats.ok_or_else(|| LinkError::unexpected(&format!("read counters of {name}"), "none in it"))?;
+    let named = [
+        ("rx_packets", stats.rx_packets),
+        ("tx_packets", stats.tx_packets),
+        ("rx_bytes", stats.rx_bytes),
+        ("tx_bytes", stats.tx_bytes),
+        ("rx_errors", stats.rx_errors),
+        ("tx_errors", stats.tx_errors),
+        ("rx_dropped", stats.rx_dropped),
+        ("tx_dropped", stats.tx_dropped),
+        ("multicast", stats.multicast),
+        ("collisions", stats.collisions),
+        ("rx_length_errors", stats.rx_length_errors),
+        ("rx_over_errors", stats.rx_over_errors),
+        ("rx_crc_errors", stats.rx_crc_errors),
+        ("rx_frame_errors", stats.rx_frame_errors),
+        ("rx_fifo_errors", stats.rx_fifo_errors),
+        ("rx_missed_errors", stats.rx_missed_errors),
+        ("tx_aborted_errors", stats.tx_aborted_errors),
+        ("tx_carrier_errors", stats.tx_carrier_errors),
+        ("tx_fifo_errors", stats.tx_fifo_errors),
+        ("tx_heartbeat_errors", stats.tx_heartbeat_errors),
+        ("tx_window_errors", stats.tx_window_errors),
+        ("rx_compressed", stats.rx_compressed),
+        ("tx_compressed", stats.tx_compressed),
+        ("rx_nohandler", stats.rx_nohandler),
+    ];
+    Ok(named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 /// The name of the link with this index, `None` when there is none.

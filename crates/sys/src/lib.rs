@@ -5,6 +5,7 @@
 pub mod affinity;
 pub mod clock;
 pub mod error;
+pub mod ethtool_ioctl;
 pub mod memfd;
 pub mod mmsg;
 mod mounts;
