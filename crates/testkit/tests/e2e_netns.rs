@@ -52,7 +52,8 @@ fn a_namespace_of_another_name_left_behind_is_reported() {
     ip("add");
     let found = check.now().namespaces;
     ip("delete");
-    assert_eq!(found, std::slice::from_ref(&name));
+    // Another test may have a lab at this moment.
+    assert!(found.contains(&name), "{found:?}");
 }
 
 fn command(words: &[&str]) -> Command {
