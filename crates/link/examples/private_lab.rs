@@ -14,9 +14,10 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 fn main() -> Outcome {
     match std::env::args().collect::<Vec<_>>().as_slice() {
         [_] => hold_lab(),
+        [_, mode] if mode == "user" => become_user_root(),
         [_, mode] if mode == "keep" => keep_lab(),
         [_, mode, name] if mode == "enter" => list_links(name),
-        [program, ..] => Err(format!("usage: {program} [keep | enter NAME]").into()),
+        [program, ..] => Err(format!("usage: {program} [keep | user | enter NAME]").into()),
         [] => Err("no arguments at all".into()),
     }
 }
@@ -60,6 +61,10 @@ fn become_root() -> Outcome {
     if nix::unistd::geteuid().is_root() {
         return Ok(());
     }
+    become_user_root()
+}
+
+fn become_user_root() -> Outcome {
     println!("hidden {:?}", netns::unshare_user_root()?);
     Ok(())
 }

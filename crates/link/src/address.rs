@@ -57,10 +57,11 @@ fn message(index: u32, address: IpNet) -> AddressMessage {
 /// Every address with the index of its link, in the kernel's order (IPv4 before IPv6).
 pub(crate) fn all(rtnl: &mut Rtnl) -> Result<Vec<(u32, LinkAddress)>> {
     let replies = rtnl.dump("list addresses", Message::GetAddress(AddressMessage::default()))?;
-    Ok(replies.iter().filter_map(describe).collect())
+    Ok(replies.iter().filter_map(described).collect())
 }
 
-fn describe(message: &Message) -> Option<(u32, LinkAddress)> {
+/// The address that a reply tells of, with the index of its link.
+pub(crate) fn described(message: &Message) -> Option<(u32, LinkAddress)> {
     let Message::NewAddress(message) = message else { return None };
     let (mut local, mut remote, mut flags) = (None, None, u32::from(message.header.flags.bits()));
     for attribute in &message.attributes {

@@ -271,6 +271,8 @@ fn take_down(lock: LabLock) -> Result<()> {
         // A process may still hold the namespace open; without its link it is harmless.
         let removed = match in_netns(&netns, || links::remove(link)) {
             Err(LinkError::NoSuchLink { .. }) => Ok(()),
+            // A name on which no namespace was mounted yet when the owner was killed.
+            Err(error) if error.raw_os_error() == Some(nix::libc::EINVAL) => Ok(()),
             other => other,
         };
         let unnamed = sys::remove(&netns).map_err(LinkError::from);

@@ -26,8 +26,7 @@ pub fn all() -> Result<Vec<LinkInfo>> {
     let mut links: Vec<_> = rtnl
         .dump("list links", Message::GetLink(LinkMessage::default()))?
         .iter()
-        .filter_map(new_link)
-        .map(describe)
+        .filter_map(described)
         .collect();
     links.sort_by_key(|link| link.index);
     for (index, address) in address::all(&mut rtnl)? {
@@ -100,7 +99,7 @@ pub fn name_of(index: u32) -> Result<Option<String>> {
     message.header.index = index;
     let operation = format!("look up link {index}");
     match Rtnl::open()?.request(&operation, Message::GetLink(message), 0) {
-        Ok(replies) => Ok(replies.iter().find_map(new_link).map(|link| describe(link).name)),
+        Ok(replies) => Ok(replies.iter().find_map(described).map(|link| link.name)),
         Err(error) if error.raw_os_error() == Some(nix::libc::ENODEV) => Ok(None),
         Err(error) => Err(error),
     }
@@ -192,14 +191,15 @@ pub(crate) fn index_of(rtnl: &mut Rtnl, name: &str) -> Result<u32> {
 
 fn no_such_link(rtnl: &mut Rtnl, name: &str) -> LinkError {
     let known = match rtnl.dump("list links", Message::GetLink(LinkMessage::default())) {
-        Ok(links) => links.iter().filter_map(new_link).map(|link| describe(link).name).collect(),
+        Ok(links) => links.iter().filter_map(described).map(|link| link.name).collect(),
         Err(error) => return error,
     };
     LinkError::NoSuchLink { link: name.to_owned(), place: netns::place(), known }
 }
 
-fn new_link(message: &Message) -> Option<&LinkMessage> {
-    if let Message::NewLink(link) = message { Some(link) } else { None }
+/// The link that a reply tells of, if it tells of one.
+pub(crate) fn described(message: &Message) -> Option<LinkInfo> {
+    if let Message::NewLink(link) = message { Some(describe(link)) } else { None }
 }
 
 /// What one `RTM_NEWLINK` message tells.

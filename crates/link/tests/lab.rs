@@ -18,8 +18,7 @@ use linerate_testkit::{eventually, need};
 const LIMIT: Duration = Duration::from_secs(20);
 /// Starts the example `private_lab`, which `cargo test` builds beside the tests.
 fn example(arguments: &[&str], user: Option<u32>) -> Example {
-    let tests = std::env::current_exe().unwrap();
-    let mut program = tests.parent().unwrap().with_file_name("examples").join("private_lab");
+    let mut program = program();
     if user.is_some() {
         // The target folder may be closed to an ordinary user.
         let open = open_copy();
@@ -35,6 +34,11 @@ fn example(arguments: &[&str], user: Option<u32>) -> Example {
     let mut child = command.spawn().unwrap();
     let output = BufReader::new(child.stdout.take().unwrap()).lines();
     Example { child, output }
+}
+
+fn program() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    tests.parent().unwrap().with_file_name("examples").join("private_lab")
 }
 
 fn open_copy() -> PathBuf {
@@ -153,6 +157,33 @@ fn a_killed_owners_lab_is_swept() {
     eventually(LIMIT, "both names gone", || {
         ["dut", "peer"].iter().all(|end| !sys::exists(&format!("lr-{id}-{end}"))).then_some(())
     });
+}
+
+#[test]
+fn an_owner_killed_at_any_moment_leaves_nothing_after_a_sweep() {
+    need!(netns());
+    for round in 0..30 {
+        let mut owner = example(&[], None);
+        std::thread::sleep(Duration::from_micros(1000 * round));
+        owner.child.kill().unwrap();
+        owner.child.wait().unwrap();
+        PrivateLab::sweep_stale().unwrap();
+        let mine = |name: &String| name.starts_with(&format!("lr-{}-", owner.child.id()));
+        eventually(LIMIT, "its namespaces gone", || (!sys::list().unwrap().iter().any(mine)).then_some(()));
+    }
+}
+
+#[test]
+fn a_forbidden_user_namespace_names_the_limit() {
+    need!(netns(), tool("unshare"));
+    // A user namespace whose own limit is 0, so that the machine's stays as it is.
+    let program = program();
+    let script = format!("echo 0 > /proc/sys/user/max_user_namespaces && exec {} user", program.display());
+    let output = Command::new("unshare").args(["-Ur", "sh", "-c", &script]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{output:?}");
+    assert!(text.contains("No space left on device") && text.contains("UserNamespaceForbidden"), "{text}");
+    assert!(text.contains("limit user.max_user_namespaces reached"), "{text}");
 }
 
 #[test]
