@@ -208,6 +208,18 @@ pub fn unread_bytes(socket: impl AsFd) -> Result<u32> {
     queued(socket, libc::FIONREAD, "read SIOCINQ")
 }
 
+/// Leaves the choice of the local port to connect(2) although bind(2) names an address (`IP_BIND_ADDRESS_NO_PORT`,
+/// ip(7); it covers IPv6 too): more connections then fit.
+pub fn set_bind_address_no_port(socket: impl AsFd, on: bool) -> Result<()> {
+    write(
+        socket,
+        libc::IPPROTO_IP,
+        libc::IP_BIND_ADDRESS_NO_PORT,
+        c_int::from(on),
+        "set IP_BIND_ADDRESS_NO_PORT",
+    )
+}
+
 /// Takes and clears the socket's pending error (`SO_ERROR`): the outcome of a nonblocking connect.
 pub fn take_error(socket: impl AsFd) -> Result<Option<std::io::Error>> {
     let code = read::<c_int>(socket, libc::SOL_SOCKET, libc::SO_ERROR, "read SO_ERROR")?;
