@@ -128,6 +128,7 @@ fn counted_transactions_are_exact() {
 }
 
 /// A relay between client and server that passes on what `keep` lets it: the n-th datagram towards the server, from 0.
+#[expect(clippy::unwrap_used, reason = "helper of tests")]
 fn relay(server: u16, keep: impl Fn(usize) -> bool + Send + 'static) -> u16 {
     let front = UdpSocket::bind("127.0.0.1:0").unwrap();
     let back = UdpSocket::bind("127.0.0.1:0").unwrap();
