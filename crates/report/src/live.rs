@@ -54,7 +54,7 @@ pub fn live_header(trial: &Trial, shared_kernel: bool) -> String {
         cells.push(cell("rtt us", COUNT));
     }
     if shared_kernel {
-        cells.push(cell("CPU% shared", CPU));
+        cells.push(cell("CPU% both", CPU));
     } else {
         cells.push(cell("CPU% dut", CPU));
         cells.push(cell("CPU% peer", CPU));
@@ -111,10 +111,10 @@ pub fn live_line(
     cells.concat()
 }
 
-const SECONDS: usize = 13;
-const RATE: usize = 15;
+const SECONDS: usize = 12;
+const RATE: usize = 14;
 const COUNT: usize = 10;
-const CPU: usize = 12;
+const CPU: usize = 10;
 
 fn cell(text: &str, width: usize) -> String {
     format!("{text:>width$}")

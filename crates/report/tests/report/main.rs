@@ -1,4 +1,11 @@
 //! Reports of made-up but plausible records of every workload.
 
+mod csv;
+mod documents;
+mod json;
+mod live;
+mod random;
 mod samples;
+mod schema;
 mod tables;
+mod words;

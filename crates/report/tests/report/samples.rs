@@ -273,7 +273,8 @@ fn stream(sample: &Sample, side: Side, index: u32) -> StreamReading {
 /// What the dut and the peer send for so much work: bytes of a stream, transactions else.
 fn flows(workload: &Workload, work: f64) -> (Flow, Flow) {
     let bulk = |size: ByteCount| Flow { bytes: work as u64, messages: work as u64 / size.0 };
-    let messages = |size: ByteCount| Flow { bytes: work as u64 * size.0, messages: work as u64 };
+    let messages =
+        |size: ByteCount| Flow { bytes: (work as u64).saturating_mul(size.0), messages: work as u64 };
     let none = Flow::default();
     match workload {
         Workload::TcpStream(w) => (bulk(w.size), none),
@@ -295,7 +296,7 @@ fn tcp(sample: &Sample, sent: Flow, received: Flow) -> TcpReading {
         send_mss_bytes: 1448,
         path_mtu_bytes: 1500,
         retransmits: sample.retransmits,
-        retransmitted_bytes: sample.retransmits * 1448,
+        retransmitted_bytes: sample.retransmits.saturating_mul(1448),
         acked_bytes: sent.bytes,
         segments_sent: sent.bytes / 1448 + sent.messages,
         segments_received: received.bytes / 1448 + received.messages,
@@ -435,6 +436,7 @@ fn node(sample: &Sample, side: Side, reading: Reading) -> NodeRecord {
         sysctls: [("net.ipv4.tcp_congestion_control".to_owned(), "cubic".to_owned())].into(),
         congestion_controls: vec!["reno".to_owned(), "cubic".to_owned()],
         link: Some(link(sample, side)),
+        ..Environment::default()
     };
     NodeRecord { node, environment, reading }
 }
