@@ -69,7 +69,7 @@ pub struct MachineCpu {
     pub source: String,
 }
 
-/// CPU time of one thread over the window (`/proc/PID/task/TID/schedstat`).
+/// CPU time of one thread over the window (its CPU clock, clock_gettime(2), and `/proc/PID/task/TID/schedstat`).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadReading {

@@ -45,6 +45,9 @@ pub struct Environment {
     pub congestion_controls: Vec<String>,
     /// The link under test.
     pub link: Option<LinkInfo>,
+    /// What should be known of any machine and could not be read, with the reason.
+    #[serde(default)]
+    pub unavailable: Vec<String>,
 }
 
 /// A network interface.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::total;
+
 /// A latency distribution: how often each value was seen, at three significant digits.
 ///
 /// `counts` pairs a value in nanoseconds (the highest that the bucket stands for) with how often it was seen,
@@ -22,7 +24,7 @@ pub struct LatencyHistogram {
 impl LatencyHistogram {
     /// How many values there are, those that overflowed included.
     pub fn total(&self) -> u64 {
-        self.counts.iter().map(|&(_, n)| n).sum::<u64>() + self.overflow
+        total(self.counts.iter().map(|&(_, n)| n).chain([self.overflow]))
     }
 
     /// The smallest value that at least `percent` of all values do not exceed (nearest rank); `None` when empty.
@@ -37,9 +39,9 @@ impl LatencyHistogram {
             reason = "0 to total by the clamp"
         )]
         let rank = ((percent.clamp(0.0, 100.0) / 100.0 * total as f64).ceil() as u64).clamp(1, total);
-        let mut seen = 0;
+        let mut seen = 0_u64;
         for &(ns, count) in &self.counts {
-            seen += count;
+            seen = count.saturating_add(seen);
             if seen >= rank {
                 return Some(ns.min(self.max_ns));
             }
@@ -49,7 +51,7 @@ impl LatencyHistogram {
 
     /// Arithmetic mean of the values up to 60 s, nanoseconds; `None` when empty.
     pub fn mean_ns(&self) -> Option<f64> {
-        let count: u64 = self.counts.iter().map(|&(_, n)| n).sum();
+        let count = total(self.counts.iter().map(|&(_, n)| n));
         if count == 0 {
             return None;
         }
@@ -63,10 +65,11 @@ impl LatencyHistogram {
         }
         self.min_ns = if self.total() == 0 { other.min_ns } else { self.min_ns.min(other.min_ns) };
         self.max_ns = self.max_ns.max(other.max_ns);
-        self.overflow += other.overflow;
+        self.overflow = total([self.overflow, other.overflow]);
         let mut merged = std::collections::BTreeMap::new();
         for &(ns, count) in self.counts.iter().chain(&other.counts) {
-            *merged.entry(ns).or_insert(0) += count;
+            let sum: &mut u64 = merged.entry(ns).or_insert(0);
+            *sum = total([*sum, count]);
         }
         self.counts = merged.into_iter().collect();
     }

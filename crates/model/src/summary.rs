@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::latency::LatencyHistogram;
 use crate::reading::{Flow, Reading, UdpReading};
 use crate::trial::{Side, Trial};
-use crate::units::{bits_per_second, per_second};
+use crate::units::{bits_per_second, per_second, total};
 
 /// The figures of one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -183,12 +183,9 @@ pub fn summarize(trial: &Trial, dut: &Reading, peer: &Reading, shared_kernel: bo
     if trial.workload.peer_sends() {
         directions.push(direction(trial, Side::Peer, peer, dut));
     }
-    let goodput_bytes = directions.iter().map(|d| d.received_bytes).sum();
-    let transactions = trial
-        .workload
-        .kind()
-        .is_transactional()
-        .then(|| dut.streams.iter().map(|s| s.transactions).sum::<u64>());
+    let goodput_bytes = total(directions.iter().map(|d| d.received_bytes));
+    let transactions =
+        trial.workload.kind().is_transactional().then(|| total(dut.streams.iter().map(|s| s.transactions)));
     let work = Work { bytes: goodput_bytes, transactions };
     let latency = merged_latency(dut);
     Summary {
@@ -199,20 +196,19 @@ pub fn summarize(trial: &Trial, dut: &Reading, peer: &Reading, shared_kernel: bo
         transactions,
         transactions_per_second: transactions.map(|n| per_second(n, dut.window.duration_ns)),
         cpu: cpu_summary(dut, peer, shared_kernel, work),
-        retransmits: trial.workload.tcp_options().map(|_| retransmits(dut) + retransmits(peer)),
+        retransmits: trial.workload.tcp_options().map(|_| total([retransmits(dut), retransmits(peer)])),
         loss: trial.workload.kind().is_udp().then(|| loss_summary(trial, dut, peer)),
         latency: (latency.total() > 0).then(|| latency_summary(&latency)),
-        bad_bytes: trial.verify_seed.map(|_| bad_bytes(dut) + bad_bytes(peer)),
+        bad_bytes: trial.verify_seed.map(|_| total([bad_bytes(dut), bad_bytes(peer)])),
     }
 }
 
 /// Sum of a flow over all streams.
 pub fn total_flow(reading: &Reading, flow: impl Fn(&crate::reading::StreamReading) -> Flow) -> Flow {
-    reading
-        .streams
-        .iter()
-        .map(flow)
-        .fold(Flow::default(), |a, b| Flow { bytes: a.bytes + b.bytes, messages: a.messages + b.messages })
+    reading.streams.iter().map(flow).fold(Flow::default(), |a, b| Flow {
+        bytes: total([a.bytes, b.bytes]),
+        messages: total([a.messages, b.messages]),
+    })
 }
 
 fn direction(trial: &Trial, from: Side, sender: &Reading, receiver: &Reading) -> Direction {
@@ -221,7 +217,7 @@ fn direction(trial: &Trial, from: Side, sender: &Reading, receiver: &Reading) ->
     let packets = if trial.workload.kind().is_udp() {
         received.messages
     } else {
-        receiver.streams.iter().flat_map(|s| &s.tcp).map(|t| t.segments_received).sum()
+        total(receiver.streams.iter().flat_map(|s| &s.tcp).map(|t| t.segments_received))
     };
     Direction {
         from,
@@ -240,7 +236,7 @@ struct Work {
 
 fn cpu_summary(dut: &Reading, peer: &Reading, shared_kernel: bool, work: Work) -> CpuSummary {
     let threads = |reading: &Reading| {
-        let on_cpu: u64 = reading.threads.iter().map(|t| t.on_cpu_ns).sum();
+        let on_cpu = total(reading.threads.iter().map(|t| t.on_cpu_ns));
         percent(on_cpu, reading.window.duration_ns)
     };
     CpuSummary {
@@ -275,11 +271,11 @@ pub fn percent(part: u64, whole: u64) -> f64 {
 }
 
 fn retransmits(reading: &Reading) -> u64 {
-    reading.streams.iter().flat_map(|s| &s.tcp).map(|t| t.retransmits).sum()
+    total(reading.streams.iter().flat_map(|s| &s.tcp).map(|t| t.retransmits))
 }
 
 fn bad_bytes(reading: &Reading) -> u64 {
-    reading.streams.iter().filter_map(|s| s.verify).map(|v| v.bad_bytes).sum()
+    total(reading.streams.iter().filter_map(|s| s.verify).map(|v| v.bad_bytes))
 }
 
 fn merged_latency(reading: &Reading) -> LatencyHistogram {
@@ -308,15 +304,15 @@ fn latency_summary(h: &LatencyHistogram) -> LatencySummary {
 fn total_udp(reading: &Reading) -> UdpReading {
     let mut sum = UdpReading::default();
     for u in reading.streams.iter().filter_map(|s| s.udp) {
-        sum.sent += u.sent;
-        sum.send_refused += u.send_refused;
-        sum.received += u.received;
-        sum.duplicates += u.duplicates;
-        sum.reordered += u.reordered;
-        sum.too_late += u.too_late;
+        sum.sent = sum.sent.saturating_add(u.sent);
+        sum.send_refused = sum.send_refused.saturating_add(u.send_refused);
+        sum.received = sum.received.saturating_add(u.received);
+        sum.duplicates = sum.duplicates.saturating_add(u.duplicates);
+        sum.reordered = sum.reordered.saturating_add(u.reordered);
+        sum.too_late = sum.too_late.saturating_add(u.too_late);
         sum.jitter_ns = sum.jitter_ns.max(u.jitter_ns);
-        sum.socket_drops += u.socket_drops;
-        sum.requests_lost += u.requests_lost;
+        sum.socket_drops = sum.socket_drops.saturating_add(u.socket_drops);
+        sum.requests_lost = sum.requests_lost.saturating_add(u.requests_lost);
     }
     sum
 }
@@ -326,7 +322,7 @@ fn loss_summary(trial: &Trial, dut: &Reading, peer: &Reading) -> LossSummary {
     let transactional = trial.workload.kind().is_transactional();
     let lost =
         if transactional { sender.requests_lost } else { sender.sent.saturating_sub(receiver.received) };
-    let both = |pick: fn(&UdpReading) -> u64| pick(&sender) + pick(&receiver);
+    let both = |pick: fn(&UdpReading) -> u64| total([pick(&sender), pick(&receiver)]);
     LossSummary {
         sent: sender.sent,
         lost,
@@ -342,9 +338,10 @@ fn loss_places(sender: &UdpReading, receiver: &UdpReading, dut: &Reading, peer: 
     let link = |r: &Reading| r.meter.link.clone().unwrap_or_default();
     let (near, far) = (link(dut), link(peer));
     let qdisc_drops = near.qdisc.map(|q| q.drops).unwrap_or_default();
-    let backlog: u64 = peer.meter.cpu.cpus.iter().map(|c| c.backlog_dropped).sum();
-    let tx = near.counters.tx_dropped + near.counters.tx_errors;
-    let rx = far.counters.rx_dropped + far.counters.rx_errors + far.counters.rx_missed_errors;
+    let backlog = total(peer.meter.cpu.cpus.iter().map(|c| c.backlog_dropped));
+    let tx = total([near.counters.tx_dropped, near.counters.tx_errors]);
+    let c = far.counters;
+    let rx = total([c.rx_dropped, c.rx_errors, c.rx_missed_errors]);
     let candidates = [
         (DropPlace::SenderSocket, sender.send_refused, "sends refused (ENOBUFS, EAGAIN)"),
         (DropPlace::SenderQdisc, qdisc_drops, "qdisc drops (TCA_STATS2)"),

@@ -188,6 +188,11 @@ pub fn parse_seconds_ns(text: &str) -> Result<u64, UnitError> {
     Ok(ns.round() as u64)
 }
 
+/// Sum that stops at the largest number: counts come from other machines, which can claim anything.
+pub fn total(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
+}
+
 /// `bytes` in `ns` as bits a second; 0 for an empty time.
 pub fn bits_per_second(bytes: u64, ns: u64) -> f64 {
     per_second(bytes, ns) * 8.0

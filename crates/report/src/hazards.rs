@@ -8,7 +8,7 @@ use crate::text::{Style, paint, printable, wrap};
 use crate::trial_text::trial_text;
 
 /// One line or more for each hazard of the records: what, on which node, in how many trials, the evidence and the cure.
-/// Hazards of the same kind on the same node are told once, with the first trial's evidence.
+/// Hazards of the same kind on the same node are told once, with all the evidence of the first trial that has them.
 pub fn hazard_lines(records: &[Record], width: usize, color: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for group in group(records) {
@@ -27,7 +27,9 @@ pub fn hazard_lines(records: &[Record], width: usize, color: bool) -> Vec<String
 struct Group<'a> {
     hazard: &'a Hazard,
     trials: Vec<&'a Record>,
-    /// Not all of them have the same evidence.
+    /// What the first trial has to say; a hazard of one kind can have several reasons there.
+    evidence: Vec<&'a str>,
+    /// Other trials say something else.
     varies: bool,
 }
 
@@ -50,7 +52,7 @@ impl Group<'_> {
 
     fn evidence(&self) -> String {
         let first = if self.varies { "first: " } else { "" };
-        format!("{first}{}", self.hazard.evidence)
+        format!("{first}{}", self.evidence.join("; "))
     }
 }
 
@@ -61,10 +63,16 @@ fn group(records: &[Record]) -> Vec<Group<'_>> {
             let known =
                 groups.iter_mut().find(|g| g.hazard.kind == hazard.kind && g.hazard.side == hazard.side);
             let Some(group) = known else {
-                groups.push(Group { hazard, trials: vec![record], varies: false });
+                let evidence = vec![hazard.evidence.as_str()];
+                groups.push(Group { hazard, trials: vec![record], evidence, varies: false });
                 continue;
             };
-            group.varies |= group.hazard.evidence != hazard.evidence;
+            let told = group.evidence.contains(&hazard.evidence.as_str());
+            let first_trial = std::ptr::eq(group.trials[0], record);
+            if first_trial && !told {
+                group.evidence.push(&hazard.evidence);
+            }
+            group.varies |= !first_trial && !told;
             if !group.trials.last().is_some_and(|last| std::ptr::eq(*last, record)) {
                 group.trials.push(record);
             }
