@@ -58,6 +58,26 @@ impl SchedStat {
     }
 }
 
+/// Ticks a second in the files of `/proc` (`USER_HZ`, sysconf(3) `_SC_CLK_TCK`): 100 on x86-64 and arm64.
+pub fn user_ticks_per_second() -> Result<u64> {
+    const OPERATION: &str = "read _SC_CLK_TCK";
+    let ticks = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK)
+        .map_err(|e| SysError::new(OPERATION, "", e.into()))?;
+    let ticks = ticks.and_then(|t| u64::try_from(t).ok()).filter(|&t| t > 0);
+    ticks.ok_or_else(|| SysError::new(OPERATION, "", io::ErrorKind::Unsupported.into()))
+}
+
+/// Length of the kernel's own tick, nanoseconds (`1 / CONFIG_HZ`): the resolution of CLOCK_MONOTONIC_COARSE.
+pub fn kernel_tick_ns() -> Result<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is writable and outlives the call.
+    let code = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
+    if code < 0 {
+        return Err(SysError::last("read resolution", "CLOCK_MONOTONIC_COARSE"));
+    }
+    Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
 /// Sleeps until CLOCK_MONOTONIC reads `deadline_ns`; returns at once when it already does. Signals do not shorten it.
 pub fn sleep_until(deadline_ns: u64) {
     let deadline = timespec(deadline_ns);
@@ -140,6 +160,14 @@ mod tests {
         let before = monotonic_ns();
         sleep_until(deadline);
         assert!(monotonic_ns() - before < 1_000_000_000);
+    }
+
+    #[test]
+    fn ticks_are_between_a_tenth_of_a_millisecond_and_a_tenth_of_a_second() {
+        let user_tick_ns = 1_000_000_000 / user_ticks_per_second().unwrap();
+        for tick in [user_tick_ns, kernel_tick_ns().unwrap()] {
+            assert!((100_000..=100_000_000).contains(&tick), "{tick}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::error::{Result, SysError};
+use crate::guarded::GuardedBuffer;
 
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const ETHTOOL_GDRVINFO: u32 = 0x03;
@@ -17,8 +18,7 @@ const ETH_SS_STATS: u32 = 1;
 const ETH_GSTRING_LEN: usize = 32;
 /// struct ethtool_drvinfo: a command, five texts, 12 reserved bytes, five counts.
 const DRVINFO_LEN: usize = 4 + 5 * 32 + 12 + 5 * 4;
-/// The kernel writes as many entries as the driver has by then, which may be more than it said before.
-const SPARE_ENTRIES: usize = 16 * 1024;
+/// The largest drivers have some ten thousand.
 const MAX_ENTRIES: usize = 1 << 20;
 
 /// What a driver says of itself (`ethtool -i`). A text is empty where it says nothing.
@@ -39,9 +39,9 @@ pub struct DriverInfo {
 /// # Errors
 /// ENODEV without such a link, EOPNOTSUPP where there is no driver to ask (loopback).
 pub fn driver_info(link: &str) -> Result<DriverInfo> {
-    let mut buffer = words(DRVINFO_LEN);
+    let mut buffer = GuardedBuffer::new(DRVINFO_LEN)?;
     call(&open()?, link, "read driver information", ETHTOOL_GDRVINFO, &[], &mut buffer)?;
-    let bytes = bytes_of(&buffer);
+    let bytes = buffer.bytes();
     let text = |index: usize| text(&bytes[4 + index * 32..4 + (index + 1) * 32]);
     Ok(DriverInfo { driver: text(0), version: text(1), firmware: text(2), bus: text(3) })
 }
@@ -51,36 +51,83 @@ pub fn driver_info(link: &str) -> Result<DriverInfo> {
 /// # Errors
 /// ENODEV without such a link, EOPNOTSUPP where the driver has none, EAGAIN when their number changed in between.
 pub fn statistics(link: &str) -> Result<Vec<(String, u64)>> {
-    let socket = open()?;
-    let count = set_size(&socket, link)?;
-    if count > MAX_ENTRIES {
-        let cause = io::Error::from(io::ErrorKind::InvalidData);
-        return Err(SysError::new("count driver statistics", link, cause));
+    let mut statistics = DriverStatistics::open(link)?;
+    let values = statistics.read()?;
+    Ok(statistics.names.into_iter().zip(values).collect())
+}
+
+/// A driver's statistics, their names known, ready to be read again and again.
+#[derive(Debug)]
+pub struct DriverStatistics {
+    link: String,
+    socket: OwnedFd,
+    names: Vec<String>,
+    /// The kernel writes as many entries as the driver has by then, which may be more than it said before.
+    buffer: GuardedBuffer,
+}
+
+impl DriverStatistics {
+    /// Learns the names of the statistics of `link`, in the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// ENODEV without such a link, EOPNOTSUPP where the driver has none, EAGAIN when their number changed in between.
+    pub fn open(link: &str) -> Result<Self> {
+        let socket = open()?;
+        let count = set_size(&socket, link)?;
+        if count > MAX_ENTRIES {
+            let cause = io::Error::from(io::ErrorKind::InvalidData);
+            return Err(SysError::new("count driver statistics", link, cause));
+        }
+        let operation = "read names of driver statistics";
+        let mut names = GuardedBuffer::new(12 + count * ETH_GSTRING_LEN)?;
+        call(&socket, link, operation, ETHTOOL_GSTRINGS, &[ETH_SS_STATS, count as u32], &mut names)
+            .map_err(longer_is_changed)?;
+        let names = names.bytes();
+        check_count(operation, link, word_at(names, 8), count)?;
+        let names = names[12..].chunks_exact(ETH_GSTRING_LEN).take(count).map(text).collect();
+        Ok(Self { link: link.to_owned(), socket, names, buffer: GuardedBuffer::new(8 + count * 8)? })
     }
-    let room = count + SPARE_ENTRIES;
-    let mut names = words(12 + room * ETH_GSTRING_LEN);
-    let request = [ETH_SS_STATS, count as u32];
-    call(&socket, link, "read names of driver statistics", ETHTOOL_GSTRINGS, &request, &mut names)?;
-    let mut values = words(8 + room * 8);
-    call(&socket, link, "read driver statistics", ETHTOOL_GSTATS, &[count as u32], &mut values)?;
-    let (names, values) = (bytes_of(&names), bytes_of(&values));
-    let counted = [word_at(names, 8), word_at(values, 4)];
-    if counted != [count as u32; 2] {
-        return Err(SysError::new(
-            "read driver statistics",
-            link,
-            io::Error::from_raw_os_error(libc::EAGAIN),
-        ));
+
+    /// Names of the statistics, in the driver's order.
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
-    let names = names[12..].chunks_exact(ETH_GSTRING_LEN).map(text);
-    let values =
-        values[8..].chunks_exact(8).filter_map(|value| Some(u64::from_ne_bytes(value.try_into().ok()?)));
-    Ok(names.zip(values).take(count).collect())
+
+    /// Their values, in the order of the names.
+    ///
+    /// # Errors
+    /// ENODEV once the link is gone, EAGAIN when their number has changed.
+    pub fn read(&mut self) -> Result<Vec<u64>> {
+        let (operation, count) = ("read driver statistics", self.names.len());
+        call(&self.socket, &self.link, operation, ETHTOOL_GSTATS, &[count as u32], &mut self.buffer)
+            .map_err(longer_is_changed)?;
+        let values = self.buffer.bytes();
+        check_count(operation, &self.link, word_at(values, 4), count)?;
+        let values = values[8..].chunks_exact(8).take(count);
+        Ok(values.filter_map(|value| Some(u64::from_ne_bytes(value.try_into().ok()?))).collect())
+    }
+}
+
+/// A reply that does not fit is one of more statistics than were announced.
+fn longer_is_changed(error: SysError) -> SysError {
+    match error.raw_os_error() {
+        Some(libc::EFAULT) => {
+            SysError::new(error.operation, error.object, io::Error::from_raw_os_error(libc::EAGAIN))
+        }
+        _ => error,
+    }
+}
+
+fn check_count(operation: &'static str, link: &str, told: u32, expected: usize) -> Result<()> {
+    if told as usize == expected {
+        return Ok(());
+    }
+    Err(SysError::new(operation, link, io::Error::from_raw_os_error(libc::EAGAIN)))
 }
 
 /// struct ethtool_sset_info: command, reserved, 64-bit mask of sets, one count for each set that is there.
 fn set_size(socket: &OwnedFd, link: &str) -> Result<usize> {
-    let mut buffer = words(4 + 4 + 8 + 4);
+    let mut buffer = GuardedBuffer::new(4 + 4 + 8 + 4)?;
     let mask = 1u64 << ETH_SS_STATS;
     let halves = [0, 1].map(|half| word_at(&mask.to_ne_bytes(), half * 4));
     call(
@@ -91,7 +138,7 @@ fn set_size(socket: &OwnedFd, link: &str) -> Result<usize> {
         &[0, halves[0], halves[1]],
         &mut buffer,
     )?;
-    let bytes = bytes_of(&buffer);
+    let bytes = buffer.bytes();
     // The mask comes back without the sets that the driver does not have.
     let there = bytes[8..16] != [0; 8];
     Ok(if there { word_at(bytes, 16) as usize } else { 0 })
@@ -114,15 +161,14 @@ fn call(
     operation: &'static str,
     command: u32,
     request: &[u32],
-    buffer: &mut [u64],
+    buffer: &mut GuardedBuffer,
 ) -> Result<()> {
     if link.is_empty() || link.len() >= libc::IFNAMSIZ || link.contains('\0') {
         return Err(SysError::new(operation, link, io::Error::from_raw_os_error(libc::ENODEV)));
     }
-    let mut head = std::iter::once(&command).chain(request).copied();
-    for word in buffer.iter_mut() {
-        let [low, high] = [head.next().unwrap_or(0), head.next().unwrap_or(0)].map(u32::to_ne_bytes);
-        *word = u64::from_ne_bytes([low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3]]);
+    let head = std::iter::once(&command).chain(request);
+    for (place, word) in buffer.bytes_mut().chunks_exact_mut(4).zip(head) {
+        place.copy_from_slice(&word.to_ne_bytes());
     }
     // SAFETY: an all-zero ifreq is valid: it holds only integers and a pointer that is set below.
     let mut ifreq: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -130,22 +176,12 @@ fn call(
         *to = from as libc::c_char;
     }
     ifreq.ifr_ifru.ifru_data = buffer.as_mut_ptr().cast();
-    // SAFETY: ifreq and buffer live through the call. The kernel reads the command's fixed head and writes at most its
-    // structure: for the counted ones the caller gave room for far more entries than the driver has just announced.
+    // SAFETY: ifreq and buffer live through the call. The kernel reads the command's fixed head and writes its structure
+    // from the buffer's start on; one longer than the buffer meets the page behind it, where the kernel gives up.
     if unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut ifreq) } < 0 {
         return Err(SysError::last(operation, link));
     }
     Ok(())
-}
-
-/// A zeroed buffer of at least `bytes` bytes, aligned for the 64-bit fields in it.
-fn words(bytes: usize) -> Vec<u64> {
-    vec![0; bytes.div_ceil(8)]
-}
-
-fn bytes_of(words: &[u64]) -> &[u8] {
-    // SAFETY: every u64 is eight initialised bytes, and a byte needs no alignment.
-    unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
 }
 
 fn word_at(bytes: &[u8], offset: usize) -> u32 {

@@ -6,6 +6,7 @@ pub mod affinity;
 pub mod clock;
 pub mod error;
 pub mod ethtool_ioctl;
+mod guarded;
 pub mod memfd;
 pub mod mmsg;
 mod mounts;
