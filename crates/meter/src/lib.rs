@@ -1,1 +1,39 @@
-//! placeholder
+//! What a trial cost a node: CPU time, softirqs, thread times, counters of link and protocols, energy.
+//!
+//! [`Meter::sample`] reads everything at one instant, [`difference`] makes a
+//! [`MeterReading`](linerate_model::counters::MeterReading) of two samples, and [`environment`](environment()) tells what machine it was.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), linerate_meter::MeterError> {
+//! let mut meter = linerate_meter::Meter::open(Some("eth0"))?;
+//! let before = meter.sample();
+//! // ... traffic ...
+//! let reading = linerate_meter::difference(&before, &meter.sample());
+//! # let _ = reading; Ok(()) }
+//! ```
+
+mod counters64;
+mod cpu;
+mod difference;
+mod driver;
+mod energy;
+mod environment;
+mod error;
+mod file;
+mod growth;
+mod hypervisor;
+mod interrupts;
+mod link;
+mod meter;
+mod protocol;
+mod qdisc;
+mod rtnetlink;
+mod source;
+mod table;
+mod threads;
+
+pub use difference::difference;
+pub use environment::environment;
+pub use error::{MeterError, Result};
+pub use meter::{BusySample, Meter, Sample};
+pub use threads::{ThreadTimes, thread_times};
