@@ -15,7 +15,10 @@ use crate::source::CpuSource;
 /// Reads what a node counts, from files and sockets that stay open.
 ///
 /// It belongs to the network namespace in which the calling thread was when it opened the meter; CPU time and softirqs are
-/// those of the whole machine. A sample costs some hundred microseconds, a busy sample some microseconds.
+/// those of the whole machine.
+///
+/// Measured on a virtual machine with two CPUs (`cargo run --release -p linerate-meter --example cost LINK`): a sample with a
+/// link takes 70 us, a busy sample 2.5 us, a difference 130 us. More CPUs, interrupts and links make longer texts.
 #[derive(Debug)]
 pub struct Meter {
     source: Arc<CpuSource>,

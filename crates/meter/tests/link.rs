@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use linerate_meter::{Meter, difference};
 use linerate_model::counters::MeterReading;
+use linerate_sys::ethtool_ioctl::DriverStatistics;
 use linerate_sys::netns;
 use linerate_testkit::{Wire, need, within};
 
@@ -78,6 +79,31 @@ fn a_queueing_discipline_is_counted_once() {
         let qdisc = measure(&wire).link.unwrap().qdisc.unwrap();
         assert!((DATAGRAMS..DATAGRAMS + 10).contains(&qdisc.packets), "{qdisc:?}");
         assert_eq!(qdisc.drops, 0);
+    });
+}
+
+#[test]
+fn driver_statistics_are_those_of_ethtool() {
+    need!(netns(), tool("ethtool"));
+    within(Duration::from_secs(60), || {
+        let wire = Wire::new();
+        let name = wire.left.name().to_owned();
+        let ours: Vec<String> = thread::spawn(move || {
+            netns::enter_with_sysfs(&name).unwrap();
+            let mut driver = DriverStatistics::open(Wire::LEFT_LINK).unwrap();
+            let values = driver.read().unwrap();
+            driver.names().iter().zip(values).map(|(name, value)| format!("{name}: {value}")).collect()
+        })
+        .join()
+        .unwrap();
+        let theirs = wire.left.command("ethtool").args(["-S", Wire::LEFT_LINK]).output().unwrap();
+        let theirs = String::from_utf8(theirs.stdout).unwrap();
+        let theirs: Vec<&str> = theirs.lines().skip(1).map(str::trim).collect();
+        assert_eq!(ours, theirs);
+        assert!(
+            ours.iter().any(|line| line.starts_with("peer_ifindex: ") && !line.ends_with(" 0")),
+            "{ours:?}"
+        );
     });
 }
 
