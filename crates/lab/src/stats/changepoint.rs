@@ -14,7 +14,7 @@ use super::error::{StatsError, check};
 use super::random::Generator;
 
 /// Longest series: beyond, time and memory (its square) get out of hand; give the newest part.
-pub const MAX_LENGTH: usize = 2_000;
+pub const MAX_LENGTH: usize = 1_000;
 
 /// How sure a change has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

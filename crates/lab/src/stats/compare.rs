@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::confidence::Confidence;
-use super::describe::{autocorrelation, median};
+use super::describe::{autocorrelation, mad, median};
 use super::error::{StatsError, logarithms};
 use super::holm::{holm, holm_divisors};
 use super::repeats::{Counts, MoreRepeats, more_repeats};
@@ -71,7 +71,7 @@ pub enum Verdict {
 
 /// An interval of the effect, percent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Range {
+pub struct PercentRange {
     /// Lower end, percent.
     pub low: f64,
     /// Upper end, percent.
@@ -88,9 +88,9 @@ pub struct Compared {
     /// The difference, percent of base (Hodges-Lehmann; it need not equal the ratio of the two medians).
     pub effect_percent: f64,
     /// Its interval at the rule's confidence, for this comparison alone; `None` with too few values for one.
-    pub interval: Option<Range>,
+    pub interval: Option<PercentRange>,
     /// Its interval at the level that Holm's correction left for this comparison; what `Better` and `Worse` rest on.
-    pub corrected_interval: Option<Range>,
+    pub corrected_interval: Option<PercentRange>,
     /// p-value of "no difference".
     pub p: f64,
     /// The same, corrected over the table; at most 1 - confidence for `Better` and `Worse`.
@@ -106,6 +106,9 @@ pub struct Compared {
     /// Neighbouring trials of a separate run are alike (lag-1 autocorrelation beyond 1.96/sqrt(n) on either side): the
     /// interval is too narrow. Always false when paired, where it does no harm.
     pub dependent: bool,
+    /// Separate runs, of which one scatters more than twice as much as the other (median absolute deviation of the
+    /// logarithms): false alarms are more frequent than promised, most of all when the quieter one has more trials.
+    pub uneven: bool,
     /// For `Undecided`: how many more repeats are likely to settle it.
     pub more_repeats: Option<MoreRepeats>,
 }
@@ -180,8 +183,8 @@ fn judge(
         base: median(comparison.base)?,
         new: median(comparison.new)?,
         effect_percent: percent(estimate),
-        interval: test.interval(rule.confidence).map(Range::of_logarithms),
-        corrected_interval: corrected.map(Range::of_logarithms),
+        interval: test.interval(rule.confidence).map(PercentRange::of_logarithms),
+        corrected_interval: corrected.map(PercentRange::of_logarithms),
         p: correction.p,
         p_corrected: correction.p_corrected,
         p_beyond_margin_corrected: correction.p_beyond_margin_corrected,
@@ -189,6 +192,7 @@ fn judge(
         surely_beyond_margin: decided && beyond,
         weaker: comparison.pairing == Pairing::Separate,
         dependent: comparison.dependent(),
+        uneven: comparison.uneven()?,
         more_repeats: (verdict == Verdict::Undecided).then(more),
     })
 }
@@ -220,6 +224,12 @@ impl Comparison<'_> {
         };
         self.pairing == Pairing::Separate && (suspicious(self.base) || suspicious(self.new))
     }
+
+    fn uneven(&self) -> Result<bool, StatsError> {
+        let base = mad(&logarithms("base values", self.base, 1)?)?;
+        let new = mad(&logarithms("new values", self.new, 1)?)?;
+        Ok(self.pairing == Pairing::Separate && base.max(new) > 2.0 * base.min(new))
+    }
 }
 
 impl Rule {
@@ -238,7 +248,7 @@ impl Direction {
     }
 }
 
-impl Range {
+impl PercentRange {
     fn of_logarithms((low, high): (f64, f64)) -> Self {
         Self { low: percent(low), high: percent(high) }
     }
@@ -300,6 +310,25 @@ mod tests {
         let paired = one(Direction::HigherIsBetter, &more, Pairing::ByBlock).interval.unwrap();
         let separate = compared.interval.unwrap();
         assert!(separate.high - separate.low > paired.high - paired.low);
+    }
+
+    #[test]
+    fn sliding_separate_runs_are_called_dependent() {
+        let sliding: Vec<f64> = (0..20).map(|i| 50.0 + f64::from(i)).collect();
+        let dependent = |pairing| {
+            let (base, new) = (&sliding, &sliding);
+            let table = [Comparison { direction: Direction::HigherIsBetter, base, new, pairing }];
+            compare(&table, &RULE).unwrap().remove(0).unwrap().dependent
+        };
+        assert!(dependent(Pairing::Separate) && !dependent(Pairing::ByBlock));
+    }
+
+    #[test]
+    fn separate_runs_of_unlike_noise_are_called_uneven() {
+        let noisy: Vec<f64> = BASE.iter().map(|x| 100.0 + 5.0 * (x - 100.0)).collect();
+        assert!(one(Direction::HigherIsBetter, &noisy, Pairing::Separate).uneven);
+        assert!(!one(Direction::HigherIsBetter, &noisy, Pairing::ByBlock).uneven);
+        assert!(!one(Direction::HigherIsBetter, &scaled([1.1; 8]), Pairing::Separate).uneven);
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub fn mean(values: &[f64]) -> Result<f64, StatsError> {
     // Dividing first keeps a sum of huge values finite; the second pass takes back the rounding.
     let count = values.len() as f64;
     let rough: f64 = values.iter().map(|value| value / count).sum();
-    Ok(rough + values.iter().map(|value| (value - rough) / count).sum::<f64>())
+    Ok(rough + values.iter().map(|value| value / count - rough / count).sum::<f64>())
 }
 
 /// Standard deviation with n - 1.
@@ -166,6 +166,7 @@ mod tests {
     #[test]
     fn huge_values_are_an_error_and_not_an_infinity() {
         assert_eq!(mean(&[f64::MAX, f64::MAX]).unwrap(), f64::MAX);
+        assert!(mean(&[f64::MAX, f64::MAX, -f64::MAX]).unwrap().is_finite());
         assert!(standard_deviation(&[f64::MAX, -f64::MAX]).is_err());
         let d = describe(&[f64::MAX, f64::MAX, 0.0]).unwrap();
         assert!(d.mean.is_finite() && d.standard_deviation.is_none());

@@ -21,7 +21,7 @@ pub mod shift;
 pub mod stop;
 
 pub use changepoint::{ChangePoint, ChangeRule, change_points};
-pub use compare::{Compared, Comparison, Direction, Pairing, Range, Rule, Verdict, compare};
+pub use compare::{Compared, Comparison, Direction, Pairing, PercentRange, Rule, Verdict, compare};
 pub use confidence::Confidence;
 pub use describe::{Description, describe};
 pub use error::StatsError;

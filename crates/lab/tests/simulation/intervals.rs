@@ -18,8 +18,7 @@ pub(crate) enum Way {
 
 pub(crate) const WAYS: [Way; 4] = [Way::T, Way::Studentised, Way::Bca, Way::Median];
 
-/// How often the 95 % interval holds the truth, and its mean width relative to the t interval's for normal values
-/// with the true spread; `None` when there are too few values.
+/// How often the 95 % interval holds the truth, and its median width in percent of the level; `None` when there are too few values.
 pub(crate) fn coverage(way: Way, noise: Noise, count: usize, runs: u32, seed: u64) -> Option<(Rate, f64)> {
     const LEVEL: f64 = 1_000.0;
     const SPREAD: f64 = 0.05;
@@ -55,7 +54,7 @@ fn interval(way: Way, values: &[f64], run: u64) -> Result<Interval, StatsError> 
 }
 
 /// True mean or median of the noise, in its standard deviations.
-fn centre(way: Way, noise: Noise) -> f64 {
+pub(crate) fn centre(way: Way, noise: Noise) -> f64 {
     let mean_square = (0.405_f64.exp(), 0.81_f64.exp());
     match (noise, way) {
         (Noise::Skewed, Way::Median) => {

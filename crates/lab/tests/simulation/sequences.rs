@@ -1,31 +1,55 @@
 //! Looking while measuring: the stop rule and `ab`.
 
+use linerate_lab::stats::interval::mean_t;
 use linerate_lab::stats::{Confidence, LookPlan, Pairing, Progress, Rule, StopRule, StopState, Verdict};
 
 use super::Rate;
+use super::intervals::{Way, centre};
 use super::process::{Noise, Process, measure};
 use super::verdicts::{ANY_CHANGE, changed, one};
 
 /// What the stop rule did.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stopped {
-    /// Runs whose reported interval holds the true mean.
+    /// Runs whose reported interval holds the true median.
     pub(crate) covered: Rate,
-    /// Runs, of those that reached the width, whose mean is within the width of the true mean.
+    /// Runs, of those that reached the width, whose median is within the width of the true one.
     pub(crate) within_width: Rate,
     pub(crate) gave_up: Rate,
     pub(crate) mean_repeats: f64,
 }
 
+/// The same rule on the t interval of the mean, for contrast: coverage at the stop, and mean within the width.
+pub(crate) fn stop_on_mean(noise: Noise, spread: f64, runs: u32, seed: u64) -> (Rate, Rate) {
+    let truth = 1_000.0 * (1.0 + spread * centre(Way::T, noise));
+    let (mut covered, mut within, mut reached) = (0, 0, 0);
+    for run in 0..u64::from(runs) {
+        let mut process = Process::new(noise, spread, seed, run);
+        let mut values = process.trials(1_000.0, 5);
+        let (interval, narrow) = loop {
+            values.push(process.trial(1_000.0));
+            let interval = mean_t(&values, Confidence::P95).expect("finite values");
+            let narrow = interval.relative_half_width().is_some_and(|half| half <= 0.02);
+            if narrow || values.len() == 60 {
+                break (interval, narrow);
+            }
+        };
+        reached += u32::from(narrow);
+        covered += u32::from(interval.low <= truth && truth <= interval.high);
+        within += u32::from(narrow && (interval.estimate / truth - 1.0).abs() <= 0.02);
+    }
+    (Rate { hits: covered, of: runs }, Rate { hits: within, of: reached })
+}
+
 /// Runs the rule `--confidence 95 --width 2% --min-repeat min --max-repeat 60`.
 pub(crate) fn stop(noise: Noise, spread: f64, min: u32, runs: u32, seed: u64) -> Stopped {
     let rule = StopRule::new(Confidence::P95, 0.02, min, 60).expect("a valid rule");
-    let truth = 1_000.0 * if noise == Noise::Outliers { 1.0 - spread * 0.5 } else { 1.0 };
+    let truth = 1_000.0 * (1.0 + spread * centre(Way::Median, noise));
     let (mut covered, mut within, mut gave_up, mut repeats) = (0, 0, 0, 0);
     for run in 0..runs {
         let (values, progress) =
             run_until_stop(&rule, &mut Process::new(noise, spread, seed, u64::from(run)));
-        let interval = progress.interval.expect("two values or more");
+        let interval = progress.interval.expect("six values or more");
         repeats += values.len();
         covered += u32::from(interval.low <= truth && truth <= interval.high);
         gave_up += u32::from(progress.state == StopState::GaveUp);

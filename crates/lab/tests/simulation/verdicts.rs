@@ -95,6 +95,15 @@ pub(crate) fn settled_as_told(setup: Setup, runs: u32, seed: u64) -> (Rate, f64)
     (Rate { hits: settled, of: asked }, total as f64 / f64::from(asked.max(1)))
 }
 
+/// How often separate runs of equal level are called changed when the new one is three times as noisy.
+pub(crate) fn uneven_alarm(base: usize, new: usize, runs: u32, seed: u64) -> Rate {
+    Rate::measure(runs, |run| {
+        let base = Process::new(Noise::Normal, 0.01, seed, run).trials(1_000.0, base);
+        let new = Process::new(Noise::Normal, 0.03, seed + 1, run).trials(1_000.0, new);
+        changed(one(&base, &new, Pairing::Separate, &ANY_CHANGE).verdict)
+    })
+}
+
 fn mix(common: &[f64], own: &[f64], shared: f64) -> Vec<f64> {
     common
         .iter()
