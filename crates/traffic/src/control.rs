@@ -96,12 +96,16 @@ impl Control {
     /// Asks senders to stop.
     pub(crate) fn stop(&self) {
         self.raise(|state| (state < STOPPED).then_some(STOPPED));
-        self.changed.notify_all();
+        self.wake_all();
     }
 
     /// Asks every thread to leave at once.
     pub(crate) fn abort(&self) {
         self.raise(|_| Some(ABORTED));
+        self.wake_all();
+    }
+
+    fn wake_all(&self) {
         // Taken so that a thread between its check and its wait can't miss the news.
         drop(self.progress());
         self.changed.notify_all();
@@ -176,17 +180,17 @@ impl Control {
         progress
     }
 
-    /// Reports that this thread is prepared and waits for the start; none if the trial is aborted instead. A sender
+    /// Reports that this thread is prepared and waits for the start; none if the trial is stopped instead. A sender
     /// (`active`) sleeps until the instant, the others begin as soon as it is known.
     pub(crate) fn ready(&self, active: bool) -> Option<u64> {
         self.note(|p| p.prepared += 1);
         let mut progress = self.progress();
         let start_ns = loop {
-            if self.aborted() {
-                return None;
-            }
             if let Some(start) = progress.start_ns {
                 break start;
+            }
+            if self.stopped() {
+                return None;
             }
             progress = self.changed.wait(progress).unwrap_or_else(PoisonError::into_inner);
         };
@@ -297,12 +301,12 @@ mod tests {
     }
 
     #[test]
-    fn an_abort_frees_a_thread_that_waits_for_the_start() {
+    fn a_stop_frees_a_thread_that_waits_for_the_start() {
         let control = Control::new();
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| control.ready(true));
             assert_eq!(control.wait_for(Duration::from_secs(5), |p| p.prepared == 1).prepared, 1);
-            control.abort();
+            control.stop();
             assert_eq!(waiting.join().unwrap(), None);
         });
     }

@@ -1,9 +1,9 @@
 //! One side of one trial, from its sockets to its result.
 
 use std::net::{Shutdown, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -19,13 +19,12 @@ use crate::error::{Result, TrafficError};
 use crate::lane::Lane;
 use crate::listen::{Arrival, Door};
 use crate::plan::{self, Link};
-use crate::preamble::{self, Purpose};
+use crate::preamble::{Claim, Purpose};
 use crate::result::{Snapshot, StreamCount, ThreadInfo};
 use crate::side::TrialSide;
 use crate::udp_door::UdpDoor;
-use crate::udp_handshake;
 use crate::wake::Wake;
-use crate::{socket, tcp_crr, tcp_rr};
+use crate::{connect, socket};
 
 /// How long threads may take to prepare (allocate, pin).
 const PREPARE_LIMIT: Duration = Duration::from_secs(30);
@@ -55,7 +54,8 @@ pub struct Endpoint {
 #[derive(Debug)]
 struct DoorThread {
     wake: Arc<Wake>,
-    arrivals: Receiver<Arrival>,
+    /// Behind a lock only so that an endpoint may be shared between threads.
+    arrivals: Mutex<Receiver<Arrival>>,
     thread: JoinHandle<()>,
 }
 
@@ -86,10 +86,12 @@ impl Endpoint {
         if ports.len() != needed {
             return Err(TrafficError::Ports { given: ports.len(), needed });
         }
-        for claim in plan::claims(&side.trial) {
+        let server_of = |claim: Claim| {
             let mut server = peer;
             server.set_port(ports[if udp { claim.stream as usize } else { 0 }]);
-            let socket = endpoint.connect_one(claim, server)?;
+            server
+        };
+        for (claim, socket) in connect::connect_all(side, server_of)? {
             endpoint.add_link(Arc::new(socket), claim)?;
         }
         endpoint.spawn_lanes()?;
@@ -113,7 +115,7 @@ impl Endpoint {
         let deadline = Instant::now() + timeout;
         while self.links.len() < needed {
             let left = deadline.saturating_duration_since(Instant::now());
-            let arrival = self.door.as_ref().and_then(|d| d.arrivals.recv_timeout(left).ok());
+            let arrival = self.door.as_ref().and_then(|d| d.arrivals.lock().ok()?.recv_timeout(left).ok());
             let Some(Arrival { claim, socket }) = arrival else {
                 let missing = needed - self.links.len();
                 return Err(TrafficError::NotReady { missing, needed, seconds: timeout.as_secs() });
@@ -275,7 +277,11 @@ impl Endpoint {
             strays: self.strays.clone(),
             wake: wake.clone(),
         };
-        self.door = Some(DoorThread { wake, arrivals, thread: spawn_door(move || door.run())? });
+        self.door = Some(DoorThread {
+            wake,
+            arrivals: Mutex::new(arrivals),
+            thread: spawn_door(move || door.run())?,
+        });
         Ok(())
     }
 
@@ -295,28 +301,15 @@ impl Endpoint {
             strays: self.strays.clone(),
             wake: wake.clone(),
         };
-        self.door = Some(DoorThread { wake, arrivals, thread: spawn_door(move || door.run())? });
+        self.door = Some(DoorThread {
+            wake,
+            arrivals: Mutex::new(arrivals),
+            thread: spawn_door(move || door.run())?,
+        });
         Ok(())
     }
 
-    fn connect_one(&self, claim: preamble::Claim, server: SocketAddr) -> Result<Socket> {
-        let workload = &self.side.trial.workload;
-        if workload.kind().is_udp() {
-            let socket = socket::bind_udp(self.side.local, workload)?;
-            udp_handshake::prove(&socket, server, claim.stream, &self.side.token)?;
-            return Ok(socket);
-        }
-        let socket = match claim.purpose {
-            Purpose::Prover => tcp_crr::prover_socket(&self.side)?,
-            Purpose::Data | Purpose::Back => socket::new_tcp_client(self.side.local, workload)?,
-        };
-        socket::connect_tcp(&socket, server)?;
-        tcp_rr::send_whole(&socket, &preamble::encode(claim, &self.side.token))
-            .map_err(|e| socket::connect_error(server, e.into()))?;
-        Ok(socket)
-    }
-
-    fn add_link(&mut self, socket: Arc<Socket>, claim: preamble::Claim) -> Result<()> {
+    fn add_link(&mut self, socket: Arc<Socket>, claim: Claim) -> Result<()> {
         let local = socket::local_address(&socket)?;
         let remote = socket::remote_address(&socket)?;
         let granted = socket::granted(&socket, &self.side.trial.workload)?;

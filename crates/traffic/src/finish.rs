@@ -6,6 +6,7 @@ use linerate_model::reading::VerifyReading;
 
 use crate::call;
 use crate::endpoint::Endpoint;
+use crate::error::TrafficError;
 use crate::lane::{Lane, Outcome};
 use crate::preamble::Purpose;
 use crate::result::{SideResult, StreamResult, ThreadInfo, ThreadResult};
@@ -73,6 +74,8 @@ impl Endpoint {
                     threads.push(ThreadResult { info, cpu_ns });
                     match result {
                         Ok(outcome) => merge(stream, outcome),
+                        // Stopped before the start: nothing moved, and nothing went wrong.
+                        Err(TrafficError::Stopped) => {}
                         Err(e) => keep_first(&mut stream.error, e.to_string()),
                     }
                 }

@@ -6,6 +6,7 @@
 //! the other node except by the traffic itself.
 
 mod call;
+mod connect;
 mod control;
 mod endpoint;
 mod error;

@@ -22,7 +22,7 @@ use crate::lane::{LaneContext, Outcome};
 use crate::latency::LatencyRecorder;
 use crate::pace::Schedule;
 use crate::pattern::{AlignedBytes, Checker};
-use crate::side::{Token, TrialSide};
+use crate::side::Token;
 use crate::socket;
 use crate::tcp_rr::{Exchange, send_whole};
 
@@ -174,11 +174,6 @@ impl CrrAsk {
         context.counters.received(filled, 1);
         Ok(true)
     }
-}
-
-/// Opens the connection that names this client's address to the server.
-pub(crate) fn prover_socket(side: &TrialSide) -> Result<Socket> {
-    socket::new_tcp_client(side.local, &side.trial.workload)
 }
 
 struct Visitor {

@@ -124,13 +124,28 @@ impl RrAsk {
 
 impl RrAnswer {
     pub(crate) fn run(self, context: &LaneContext) -> Result<Outcome> {
-        let Exchange { request, response, .. } = self.exchange;
+        let request = self.exchange.request;
         let mut payload = self.exchange.response_payload(context.stream);
         let mut checker = self.exchange.request_checker(context.stream);
         let room = if self.batched { request.max(BATCH_BYTES) } else { request };
         let mut buffer = AlignedBytes::zeroed(room);
         let buffer = buffer.as_mut();
         context.ready()?;
+        let outcome = self.answer_all(context, &mut payload, &mut checker, buffer);
+        // A client that still waits learns that no more will come.
+        let _already = self.socket.shutdown(Shutdown::Write);
+        outcome?;
+        Ok(Outcome { verify: checker.map(|c| c.found()), ..Outcome::default() })
+    }
+
+    fn answer_all(
+        &self,
+        context: &LaneContext,
+        payload: &mut Payload,
+        checker: &mut Option<Checker>,
+        buffer: &mut [u8],
+    ) -> Result<()> {
+        let Exchange { request, response, .. } = self.exchange;
         let mut pending = 0;
         let mut answered = 0;
         loop {
@@ -139,15 +154,12 @@ impl RrAnswer {
                     if self.share != Some(answered) {
                         context.closed(context.counters.read().received_bytes)?;
                     }
-                    break;
+                    return Ok(());
                 }
                 Ok(count) => count,
-                Err(e) => {
-                    context.failed_unless_stopped("receive request", e)?;
-                    break;
-                }
+                Err(e) => return context.failed_unless_stopped("receive request", e),
             };
-            if let Some(checker) = &mut checker {
+            if let Some(checker) = checker {
                 checker.check(&buffer[..count]);
             }
             pending += count;
@@ -157,19 +169,13 @@ impl RrAnswer {
             answered += whole as u64;
             for _ in 0..whole {
                 if let Err(e) = send_whole(&self.socket, payload.peek(response)) {
-                    context.failed_unless_stopped("send response", e)?;
-                    return Ok(outcome(checker));
+                    return context.failed_unless_stopped("send response", e);
                 }
                 payload.advance(response);
                 context.counters.sent(response, 1);
             }
         }
-        Ok(outcome(checker))
     }
-}
-
-fn outcome(checker: Option<Checker>) -> Outcome {
-    Outcome { verify: checker.map(|c| c.found()), ..Outcome::default() }
 }
 
 /// Sends all of `bytes`.

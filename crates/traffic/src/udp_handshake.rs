@@ -188,6 +188,22 @@ mod tests {
     }
 
     #[test]
+    fn no_bytes_upset_the_decoders() {
+        let token = Token::from_bytes([9; 16]);
+        let right = encode_request(Request::Proof([3; 16]), 5, &token);
+        for length in 0..200 {
+            let bytes: Vec<u8> = right.iter().copied().cycle().take(length).collect();
+            assert_eq!(decode_request(&bytes, 5, &token).is_some(), length == REQUEST_LEN);
+            assert_eq!(decode_answer(&bytes, 5), None);
+        }
+        for at in 0..REQUEST_LEN {
+            let mut wrong = right;
+            wrong[at] ^= 0x20;
+            assert_ne!(decode_request(&wrong, 5, &token), Some(Request::Proof([3; 16])), "byte {at}");
+        }
+    }
+
+    #[test]
     fn an_answer_is_never_longer_than_what_it_answers() {
         const { assert!(ANSWER_LEN <= REQUEST_LEN) };
     }

@@ -194,6 +194,8 @@ impl UdpRrAsk {
             reading: UdpReading::default(),
         };
         asker.run(buffer.as_mut())?;
+        // Whatever is still out when patience ends has been lost.
+        asker.expire(u64::MAX);
         Ok(Outcome {
             udp: Some(asker.reading),
             latency: Some(asker.latency.into_data()),
@@ -327,7 +329,7 @@ impl Asker<'_> {
             reading.requests_lost += u64::from(in_window);
             *left = left.saturating_add(1);
         });
-        self.next_scan_ns = now + (self.job.timeout_ns / 4).clamp(1, PATIENCE_NS);
+        self.next_scan_ns = now.saturating_add((self.job.timeout_ns / 4).clamp(1, PATIENCE_NS));
     }
 }
 

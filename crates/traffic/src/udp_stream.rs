@@ -86,6 +86,11 @@ fn decode(datagram: &[u8], tag: u16) -> Option<Header> {
     Some(Header { phase: Phase::from_number((word >> 62) as u8)?, sequence: word & SEQUENCE_MASK, sent_ns })
 }
 
+/// Where the payload of datagram `sequence` begins in the stream's; a stranger's number may be any.
+fn offset(sequence: u64, size: usize) -> u64 {
+    sequence.wrapping_mul((size - HEADER) as u64)
+}
+
 impl UdpSend {
     pub(crate) fn run(self, context: &LaneContext) -> Result<Outcome> {
         let mut payload = Payload::new(self.pattern.clone(), context.stream, self.verified);
@@ -113,7 +118,7 @@ impl UdpSend {
             let length = self.size.min(usize::try_from(left).unwrap_or(usize::MAX)).max(HEADER);
             let header = encode(Header { phase, sequence, sent_ns: clock::monotonic_ns() }, self.tag);
             let outcome = if self.verified {
-                payload.seek(sequence * (self.size - HEADER) as u64);
+                payload.seek(offset(sequence, self.size));
                 self.send_slices(&header, payload.peek(length - HEADER))
             } else {
                 let bytes = datagram.as_mut();
@@ -218,8 +223,7 @@ impl Accounts {
                 self.jitter.arrived(header.sent_ns, arrived_ns);
             }
             if let Some(checker) = &mut self.checker {
-                let offset = header.sequence.wrapping_mul((self.size - HEADER) as u64);
-                checker.check_at(offset, &datagram[HEADER..]);
+                checker.check_at(offset(header.sequence, self.size), &datagram[HEADER..]);
             }
         }
         context.counters.received(bytes, datagrams);
@@ -265,5 +269,16 @@ mod tests {
             assert_eq!(decode(&bytes[..15], 0x2fff), None);
         }
         assert_eq!(decode(&[0; 16], 0), None);
+    }
+
+    #[test]
+    fn no_bytes_upset_the_decoder() {
+        for length in 0..200 {
+            for fill in 0..=255 {
+                let bytes = vec![fill; length];
+                let tag = u16::from_le_bytes([fill, fill]) & 0x3fff;
+                assert_eq!(decode(&bytes, tag).is_some(), length >= HEADER && fill >> 6 != 0);
+            }
+        }
     }
 }

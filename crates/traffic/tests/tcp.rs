@@ -312,6 +312,50 @@ fn a_stop_frees_threads_that_are_blocked() {
 }
 
 #[test]
+fn silence_is_told_from_refusal() {
+    // A listener whose queue is full drops what comes, as a firewall would.
+    let full = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    full.bind(&"127.0.0.1:0".parse::<std::net::SocketAddr>().unwrap().into()).unwrap();
+    full.listen(0).unwrap();
+    let address = full.local_addr().unwrap().as_socket().unwrap();
+    let _first = Plain::connect(address).unwrap();
+    let (dut, _) = sides(&trial(rr(1, 1, None, None)));
+    let start = Instant::now();
+    let error = Endpoint::connect(&dut, dut.local, &[address.port()]).unwrap_err().to_string();
+    assert!(error.contains(&address.to_string()) && error.contains("no answer within 10 s"), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(12));
+}
+
+#[test]
+fn what_never_started_ends_at_once() {
+    for workload in [Workload::TcpStream(stream(16384)), rr(1, 1, None, None), crr(1, 1)] {
+        let pair = Pair::open(&trial(workload));
+        let start = Instant::now();
+        let (dut, peer) = pair.finish();
+        assert!(start.elapsed() < Duration::from_secs(1));
+        no_errors(&dut);
+        no_errors(&peer);
+    }
+}
+
+#[test]
+fn many_streams_are_all_there() {
+    let amount = Amount::Bytes(10_000_000);
+    let (dut, peer) =
+        Pair::open(&Trial { streams: 200, amount, ..trial(Workload::TcpStream(stream(4096))) }).run_counted();
+    no_errors(&dut);
+    no_errors(&peer);
+    assert!(peer.streams.iter().all(|s| s.total.received.bytes == 50_000));
+    assert_eq!(peer.threads.len(), 200);
+}
+
+#[test]
+fn an_endpoint_may_be_shared() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Endpoint>();
+}
+
+#[test]
 fn dropping_ends_every_thread() {
     let mut pair = Pair::open(&Trial { streams: 4, ..trial(bidir(16384, false)) });
     pair.start();
