@@ -283,11 +283,12 @@ fn a_dead_peer_is_an_error_and_not_a_hang() {
         pair.enter(Phase::Window);
         std::thread::sleep(Duration::from_millis(30));
         drop(pair.peer);
-        let error = pair.dut.wait_done(Duration::from_secs(2)).unwrap_err().to_string();
-        assert!(error.contains("127.0.0.1"), "{workload:?}: {error}");
+        let outcome = pair.dut.wait_done(Duration::from_secs(4));
+        let Err(error) = outcome else { panic!("{workload:?}: {outcome:?}") };
+        assert!(error.to_string().contains("127.0.0.1"), "{workload:?}: {error}");
         let result = pair.dut.finish(None);
         assert!(result.streams[0].error.is_some(), "{workload:?}");
-        assert!(start.elapsed() < Duration::from_secs(5));
+        assert!(start.elapsed() < Duration::from_secs(8));
     }
 }
 
