@@ -84,7 +84,7 @@ pub struct ThreadReading {
     /// Time on a CPU, nanoseconds; includes softirq work done in its context.
     pub on_cpu_ns: u64,
     /// Time it was ready to run but waited for a CPU, nanoseconds.
-    pub run_queue_wait_ns: u64,
+    pub run_queue_wait_ns: Option<u64>,
 }
 
 /// What a link counted (`struct rtnl_link_stats64`, include/uapi/linux/if_link.h).

@@ -1,6 +1,5 @@
 //! What a runner tells while it runs. Consumers draw progress, print live lines, or store records.
 
-use crate::hazard::Hazard;
 use crate::reading::IntervalReading;
 use crate::record::Record;
 use crate::trial::{Side, Trial};
@@ -15,14 +14,14 @@ pub enum Event {
         /// How long they take together if all goes well, nanoseconds; `None` where counts end them.
         expected_ns: Option<u64>,
     },
-    /// A hazard of the whole run.
-    Hazard(Hazard),
     /// A trial begins.
     TrialStarted {
         /// Its number, from 0.
         sequence: u32,
         /// What is asked for.
         trial: Trial,
+        /// Both nodes run on one kernel.
+        shared_kernel: bool,
     },
     /// A node closed an interval.
     Interval {

@@ -9,6 +9,7 @@ pub mod counters;
 pub mod environment;
 pub mod event;
 pub mod exit;
+pub mod experiment;
 pub mod hazard;
 pub mod latency;
 pub mod limit;

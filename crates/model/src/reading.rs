@@ -115,9 +115,9 @@ pub struct TcpReading {
     pub retransmitted_bytes: u64,
     /// Payload bytes acknowledged within the window.
     pub acked_bytes: u64,
-    /// Segments sent within the window.
+    /// Segments with data sent within the window (`tcpi_data_segs_out`).
     pub segments_sent: u64,
-    /// Segments received within the window.
+    /// Segments with data received within the window (`tcpi_data_segs_in`).
     pub segments_received: u64,
     /// Most recent delivery rate, bytes a second.
     pub delivery_rate_bytes_per_second: u64,

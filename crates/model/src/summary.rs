@@ -21,7 +21,7 @@ pub struct Summary {
     pub goodput_bytes: u64,
     /// By direction; request/response has both.
     pub directions: Vec<Direction>,
-    /// Segments (TCP, `tcpi_segs_in`) or datagrams (UDP) that the receivers got, a second, all directions together.
+    /// Segments (TCP, `tcpi_data_segs_in`) or datagrams (UDP) that the receivers got, a second, all directions together.
     pub packets_per_second: f64,
     /// Transactions within the window; request/response only.
     pub transactions: Option<u64>,

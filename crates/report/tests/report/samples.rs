@@ -192,7 +192,7 @@ fn reading(sample: &Sample, side: Side) -> Reading {
         tid: 4100 + stream,
         pinned_cpu: sample.trial.pin.dut.first().copied(),
         on_cpu_ns: (busy * 0.93 * window_ns as f64 / f64::from(sample.trial.streams)) as u64,
-        run_queue_wait_ns: window_ns / 1000,
+        run_queue_wait_ns: Some(window_ns / 1000),
     });
     Reading {
         window: Window {
