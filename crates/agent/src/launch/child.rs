@@ -1,0 +1,116 @@
+//! Agents that are child processes: on this machine, or behind the user's own ssh.
+
+use std::io::Read;
+use std::net::{Shutdown, TcpStream};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use linerate_model::NodeUrl;
+use linerate_sys::process::ChildTies;
+
+use super::unreachable;
+use crate::node::{Node, NodeError};
+
+/// Most of a child's stderr that is kept, bytes.
+const STDERR_KEPT: usize = 8192;
+
+/// What carries the connection to an agent: a child process, or a socket.
+#[derive(Debug)]
+pub struct Carrier(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Child(ChildCarrier),
+    Socket(TcpStream),
+}
+
+#[derive(Debug)]
+struct ChildCarrier {
+    child: Child,
+    stderr: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Carrier {
+    /// A socket, shut down when this is dropped, whoever else still holds it.
+    pub fn socket(stream: TcpStream) -> Self {
+        Self(Kind::Socket(stream))
+    }
+
+    /// What the child said on stderr and how it ended; `None` where there is no child, or it said nothing and lives.
+    pub(crate) fn last_words(&mut self) -> Option<String> {
+        let Kind::Child(carrier) = &mut self.0 else { return None };
+        let status = wait_within(&mut carrier.child, Duration::from_millis(500));
+        // The reader thread may still be at the last line.
+        std::thread::sleep(Duration::from_millis(20));
+        let stderr = carrier.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&stderr);
+        let text: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        match (text.is_empty(), status) {
+            (false, Some(status)) if !status.success() => Some(format!("{} ({status})", text.join("; "))),
+            (false, _) => Some(text.join("; ")),
+            (true, Some(status)) if !status.success() => Some(format!("its agent ended with {status}")),
+            (true, _) => None,
+        }
+    }
+}
+
+impl Drop for Carrier {
+    /// The writer is closed by now or soon, which ends a healthy agent; one that does not end is killed.
+    fn drop(&mut self) {
+        let carrier = match &mut self.0 {
+            Kind::Child(carrier) => carrier,
+            Kind::Socket(stream) => {
+                let _ = stream.shutdown(Shutdown::Both);
+                return;
+            }
+        };
+        if wait_within(&mut carrier.child, Duration::from_secs(2)).is_none() {
+            let _ = carrier.child.kill();
+            let _ = carrier.child.wait();
+        }
+    }
+}
+
+fn wait_within(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let give_up = Instant::now() + limit;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if Instant::now() < give_up => std::thread::sleep(Duration::from_millis(5)),
+            Ok(None) | Err(_) => return None,
+        }
+    }
+}
+
+/// Starts `command` as an agent and greets it over its stdio.
+pub(super) fn connect(url: &NodeUrl, mut command: Command, limit: Duration) -> Result<Node, NodeError> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    ChildTies::default().apply(&mut command);
+    let program = command.get_program().to_string_lossy().into_owned();
+    let mut child =
+        command.spawn().map_err(|e| unreachable(url, "start its agent", format!("run {program}: {e}")))?;
+    let (Some(stdin), Some(stdout), Some(stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(unreachable(url, "start its agent", "its pipes are missing".to_owned()));
+    };
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let carrier = Carrier(Kind::Child(ChildCarrier { child, stderr: Arc::clone(&kept) }));
+    let keep = move || keep_stderr(stderr, &kept);
+    std::thread::Builder::new()
+        .name("node-stderr".to_owned())
+        .spawn(keep)
+        .map_err(|e| unreachable(url, "start a thread", e.to_string()))?;
+    Node::greet(url.clone(), stdout, stdin, carrier, None, limit)
+}
+
+/// Keeps the head of a child's stderr, and reads on so that the child never blocks.
+fn keep_stderr(mut stderr: impl Read, kept: &Mutex<Vec<u8>>) {
+    let mut buffer = [0; 1024];
+    while let Ok(length @ 1..) = stderr.read(&mut buffer) {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = STDERR_KEPT.saturating_sub(kept.len()).min(length);
+        kept.extend_from_slice(&buffer[..room]);
+    }
+}

@@ -1,0 +1,401 @@
+//! The controller's handle to an agent.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{Read, Write};
+use std::net::IpAddr;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use linerate_model::NodeUrl;
+use linerate_model::environment::{Environment, LinkInfo};
+use linerate_model::reading::Reading;
+
+use crate::auth::{self, Prover, Secret};
+use crate::frame::{FrameError, MAX_MESSAGE_BYTES, read_message, write_message};
+use crate::launch::Carrier;
+use crate::protocol::{PROTOCOL, Prepare, Refusal, Reply, Request, RouteReply, Schedule};
+
+/// How long a node may take to answer what it can answer at once.
+const ANSWER_LIMIT: Duration = Duration::from_secs(15);
+/// How long opening or finishing traffic may take: its own limits are 10 s.
+const TRAFFIC_LIMIT: Duration = Duration::from_secs(25);
+
+/// A node that could not do what was asked of it.
+#[derive(Debug, thiserror::Error)]
+#[error("node {node}: {operation}: {cause}")]
+pub struct NodeError {
+    /// Which node.
+    pub node: String,
+    /// What was asked.
+    pub operation: &'static str,
+    /// Why it failed.
+    pub cause: NodeFailure,
+}
+
+/// Why a node failed.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeFailure {
+    /// The agent could not be started or reached; with what it, or ssh, had to say.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The agent speaks another version of the protocol.
+    #[error(
+        "it runs linerate {theirs} (agent protocol {their_protocol}), this is {ours} (protocol {PROTOCOL}); \
+         install the same version on both, or use --push with ssh:"
+    )]
+    Version {
+        /// Program version there.
+        theirs: String,
+        /// Protocol version there.
+        their_protocol: u32,
+        /// Program version here.
+        ours: String,
+    },
+    /// A secret is needed, or the wrong one was given.
+    #[error("{0}")]
+    Secret(String),
+    /// The agent refused.
+    #[error("{reason}")]
+    Refused {
+        /// Its words.
+        reason: String,
+        /// What kind of refusal.
+        kind: Refusal,
+    },
+    /// The connection to the agent ended.
+    #[error("the connection to its agent ended: {0}")]
+    Lost(String),
+    /// No answer in time.
+    #[error("no answer within {0:?}")]
+    Silent(Duration),
+    /// An answer that does not fit.
+    #[error("unexpected answer '{0}'")]
+    Unexpected(&'static str),
+}
+
+impl NodeError {
+    /// Whether a permission or a proof was missing.
+    pub fn is_permission(&self) -> bool {
+        matches!(&self.cause, NodeFailure::Secret(_) | NodeFailure::Refused { kind: Refusal::Permission, .. })
+    }
+
+    /// Whether the request made no sense to the node.
+    pub fn is_usage(&self) -> bool {
+        matches!(&self.cause, NodeFailure::Refused { kind: Refusal::Usage, .. })
+    }
+}
+
+/// A connected agent.
+pub struct Node {
+    url: NodeUrl,
+    writer: Box<dyn Write + Send>,
+    replies: Receiver<Result<Reply, FrameError>>,
+    /// Replies that came while another was awaited.
+    early: VecDeque<Reply>,
+    carrier: Carrier,
+    traffic_only: bool,
+    reached_at: Option<IpAddr>,
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// What came while waiting for a window to close.
+#[derive(Debug)]
+pub enum WindowEvent {
+    /// An interval has passed.
+    Interval(linerate_model::reading::IntervalReading),
+    /// This node's part of the count is reached.
+    Done,
+    /// The window is closed.
+    Closed,
+    /// Nothing came in time.
+    Nothing,
+}
+
+impl Node {
+    /// Greets the agent at the far end of a byte stream and, where it asks, proves that we know the secret.
+    ///
+    /// # Errors
+    /// Where the agent can't be reached, has another version, or refuses.
+    pub fn greet(
+        url: NodeUrl,
+        reader: impl Read + Send + 'static,
+        writer: impl Write + Send + 'static,
+        carrier: Carrier,
+        secret: Option<&Secret>,
+        limit: Duration,
+    ) -> Result<Self, NodeError> {
+        let (sender, replies) = mpsc::channel();
+        let mut reader = reader;
+        let read_all = move || {
+            loop {
+                let message = read_message::<Reply>(&mut reader, MAX_MESSAGE_BYTES);
+                let ended = message.is_err();
+                if sender.send(message).is_err() || ended {
+                    return;
+                }
+            }
+        };
+        let mut node = Self {
+            url,
+            writer: Box::new(writer),
+            replies,
+            early: VecDeque::new(),
+            carrier,
+            traffic_only: false,
+            reached_at: None,
+        };
+        std::thread::Builder::new()
+            .name("node-reader".to_owned())
+            .spawn(read_all)
+            .map_err(|e| node.error("start a thread", NodeFailure::Unreachable(e.to_string())))?;
+        node.handshake(secret, limit)?;
+        Ok(node)
+    }
+
+    fn handshake(&mut self, secret: Option<&Secret>, limit: Duration) -> Result<(), NodeError> {
+        const OPERATION: &str = "greet its agent";
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let ours = auth::nonce().map_err(|e| self.error(OPERATION, NodeFailure::Secret(e.to_string())))?;
+        self.send(
+            OPERATION,
+            &Request::Hello { protocol: PROTOCOL, version: version.clone(), nonce: ours.clone() },
+        )?;
+        let (theirs, secret_needed) = match self.receive(OPERATION, limit)? {
+            Reply::Hello { protocol, nonce, secret_needed, .. } if protocol == PROTOCOL => {
+                (nonce, secret_needed)
+            }
+            Reply::Hello { protocol, version: theirs, .. } => {
+                let cause = NodeFailure::Version { theirs, their_protocol: protocol, ours: version };
+                return Err(self.error(OPERATION, cause));
+            }
+            other => return Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        };
+        if secret_needed {
+            let Some(secret) = secret else {
+                let words = "the server wants a secret: give the same file with --secret-file";
+                return Err(self.error(OPERATION, NodeFailure::Secret(words.to_owned())));
+            };
+            self.send(OPERATION, &Request::Prove { proof: secret.proof(Prover::Client, &ours, &theirs) })?;
+        }
+        let Reply::Welcome { proof, traffic_only, reached_at } = self.receive(OPERATION, ANSWER_LIMIT)?
+        else {
+            return Err(self.error(OPERATION, NodeFailure::Unexpected("not welcome")));
+        };
+        if let Some(secret) = secret {
+            let proved = proof.is_some_and(|p| secret.accepts(&p, Prover::Server, &ours, &theirs));
+            if !proved {
+                let words = "the server did not prove that it knows the secret: it is not the one you mean";
+                return Err(self.error(OPERATION, NodeFailure::Secret(words.to_owned())));
+            }
+        }
+        self.traffic_only = traffic_only;
+        self.reached_at = reached_at;
+        Ok(())
+    }
+
+    /// Its address as a node.
+    pub fn url(&self) -> &NodeUrl {
+        &self.url
+    }
+
+    /// Whether it does traffic only.
+    pub fn is_traffic_only(&self) -> bool {
+        self.traffic_only
+    }
+
+    /// The address at which this node's machine was reached, where it was over a network.
+    pub fn reached_at(&self) -> Option<IpAddr> {
+        self.reached_at
+    }
+
+    /// All links of the node's namespace.
+    ///
+    /// # Errors
+    /// Where the node fails or refuses.
+    pub fn links(&mut self) -> Result<Vec<LinkInfo>, NodeError> {
+        const OPERATION: &str = "list its links";
+        match self.ask(OPERATION, &Request::Links, ANSWER_LIMIT)? {
+            Reply::Links(links) => Ok(links),
+            other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        }
+    }
+
+    /// How the node would reach `to`.
+    ///
+    /// # Errors
+    /// Where the node fails, or has no route.
+    pub fn route(&mut self, to: IpAddr) -> Result<RouteReply, NodeError> {
+        const OPERATION: &str = "look up its route";
+        match self.ask(OPERATION, &Request::Route { to }, ANSWER_LIMIT)? {
+            Reply::Route(route) => Ok(route),
+            other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        }
+    }
+
+    /// The node's monotonic clock, nanoseconds.
+    ///
+    /// # Errors
+    /// Where the node fails.
+    pub fn clock_ns(&mut self) -> Result<u64, NodeError> {
+        const OPERATION: &str = "read its clock";
+        match self.ask(OPERATION, &Request::Clock, ANSWER_LIMIT)? {
+            Reply::Clock { monotonic_ns } => Ok(monotonic_ns),
+            other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        }
+    }
+
+    /// Machine, kernel and link.
+    ///
+    /// # Errors
+    /// Where the node fails, or has no such link.
+    pub fn environment(&mut self, link: Option<&str>) -> Result<Environment, NodeError> {
+        const OPERATION: &str = "describe its environment";
+        match self.ask(OPERATION, &Request::Describe { link: link.map(str::to_owned) }, ANSWER_LIMIT)? {
+            Reply::Environment(environment) => Ok(*environment),
+            other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        }
+    }
+
+    /// Opens the endpoint of a trial; gives the ports it listens on, and the link that its reading will be of.
+    ///
+    /// # Errors
+    /// Where the node fails, or the kernel there refuses.
+    pub fn prepare(&mut self, prepare: Prepare) -> Result<(Vec<u16>, Option<String>), NodeError> {
+        const OPERATION: &str = "open its end of the traffic";
+        match self.ask(OPERATION, &Request::Prepare(Box::new(prepare)), TRAFFIC_LIMIT)? {
+            Reply::Prepared { ports, link } => Ok((ports, link)),
+            other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        }
+    }
+
+    /// Waits until all data connections stand.
+    ///
+    /// # Errors
+    /// Where they do not in time.
+    pub fn await_ready(&mut self) -> Result<(), NodeError> {
+        const OPERATION: &str = "wait for the data connections";
+        match self.ask(OPERATION, &Request::AwaitReady, TRAFFIC_LIMIT)? {
+            Reply::Ready => Ok(()),
+            other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        }
+    }
+
+    /// Starts the trial; [`Node::window_event`] tells how it goes.
+    ///
+    /// # Errors
+    /// Where the connection is lost.
+    pub fn run(&mut self, schedule: Schedule) -> Result<(), NodeError> {
+        self.send("start the traffic", &Request::Run(schedule))
+    }
+
+    /// Asks to close the window now.
+    ///
+    /// # Errors
+    /// Where the connection is lost.
+    pub fn close_window(&mut self) -> Result<(), NodeError> {
+        self.send("close the window", &Request::Close)
+    }
+
+    /// Waits at most `limit` for what happens next in a running trial.
+    ///
+    /// # Errors
+    /// Where the node fails.
+    pub fn window_event(&mut self, limit: Duration) -> Result<WindowEvent, NodeError> {
+        const OPERATION: &str = "run the traffic";
+        match self.receive_within(OPERATION, limit)? {
+            None => Ok(WindowEvent::Nothing),
+            Some(Reply::Interval(interval)) => Ok(WindowEvent::Interval(interval)),
+            Some(Reply::Done) => Ok(WindowEvent::Done),
+            Some(Reply::WindowClosed) => Ok(WindowEvent::Closed),
+            Some(other) => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        }
+    }
+
+    /// Ends the traffic and takes the reading. `sent_in_window` tells a receiver of datagrams what to expect.
+    ///
+    /// # Errors
+    /// Where the node fails.
+    pub fn finish(&mut self, sent_in_window: Vec<u64>) -> Result<Reading, NodeError> {
+        const OPERATION: &str = "take its reading";
+        match self.ask(OPERATION, &Request::Finish { sent_in_window }, TRAFFIC_LIMIT)? {
+            Reply::Reading(reading) => Ok(*reading),
+            other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        }
+    }
+
+    fn ask(
+        &mut self,
+        operation: &'static str,
+        request: &Request,
+        limit: Duration,
+    ) -> Result<Reply, NodeError> {
+        self.send(operation, request)?;
+        self.receive(operation, limit)
+    }
+
+    fn send(&mut self, operation: &'static str, request: &Request) -> Result<(), NodeError> {
+        let Err(error) = write_message(&mut self.writer, request) else { return Ok(()) };
+        // The agent may have said why before it went: its words are better than "broken pipe".
+        self.drain_last_words(operation)?;
+        Err(self.lost(operation, &error))
+    }
+
+    fn drain_last_words(&mut self, operation: &'static str) -> Result<(), NodeError> {
+        while let Ok(Ok(reply)) = self.replies.recv_timeout(Duration::from_millis(200)) {
+            if let Reply::Refused { reason, kind } = reply {
+                return Err(self.error(operation, NodeFailure::Refused { reason, kind }));
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, operation: &'static str, limit: Duration) -> Result<Reply, NodeError> {
+        let give_up = Instant::now() + limit;
+        while let Some(reply) =
+            self.receive_within(operation, give_up.saturating_duration_since(Instant::now()))?
+        {
+            // Left over from a trial that was ended early: nobody waits for these any more.
+            if !matches!(reply, Reply::Interval(_) | Reply::Done | Reply::WindowClosed) {
+                return Ok(reply);
+            }
+        }
+        Err(self.error(operation, NodeFailure::Silent(limit)))
+    }
+
+    fn receive_within(
+        &mut self,
+        operation: &'static str,
+        limit: Duration,
+    ) -> Result<Option<Reply>, NodeError> {
+        if let Some(reply) = self.early.pop_front() {
+            return Ok(Some(reply));
+        }
+        match self.replies.recv_timeout(limit) {
+            Ok(Ok(Reply::Refused { reason, kind })) => {
+                Err(self.error(operation, NodeFailure::Refused { reason, kind }))
+            }
+            Ok(Ok(reply)) => Ok(Some(reply)),
+            Ok(Err(error)) => Err(self.lost(operation, &error)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(self.lost(operation, &FrameError::Closed)),
+        }
+    }
+
+    fn lost(&mut self, operation: &'static str, error: &FrameError) -> NodeError {
+        let cause = match self.carrier.last_words() {
+            Some(words) => NodeFailure::Unreachable(words),
+            None => NodeFailure::Lost(error.to_string()),
+        };
+        self.error(operation, cause)
+    }
+
+    fn error(&self, operation: &'static str, cause: NodeFailure) -> NodeError {
+        NodeError { node: self.url.to_string(), operation, cause }
+    }
+}

@@ -1,0 +1,222 @@
+//! The messages between a controller and an agent.
+//!
+//! ```text
+//! controller                                agent
+//!   Hello {protocol, version, nonce}   ->
+//!                                      <-   Hello {protocol, version, nonce, secret_needed}
+//!   Prove {proof}                      ->                       (only where a secret is needed)
+//!                                      <-   Welcome {proof}
+//!   Links | Route | Clock | Describe   ->
+//!                                      <-   one answer each
+//!   Prepare {trial, ...}               ->                       (peer first: it listens; then the dut connects)
+//!                                      <-   Prepared {ports}
+//!   AwaitReady                         ->
+//!                                      <-   Ready
+//!   Run {schedule}                     ->
+//!                                      <-   Interval*, Done?, then WindowClosed
+//!   Close                              ->                       (ends a window that no clock ends, or ends it early)
+//!   Finish {sent_in_window}            ->                       (sender first: the receiver drains by its counts)
+//!                                      <-   Reading
+//! ```
+//! Any request may be answered by `Refused`. The end of the stream ends everything at the agent.
+
+use std::net::IpAddr;
+
+use linerate_model::environment::{Environment, LinkInfo};
+use linerate_model::reading::{IntervalReading, Reading};
+use linerate_model::trial::{Side, Trial};
+use serde::{Deserialize, Serialize};
+
+/// Version of this protocol. Both ends must have the same.
+pub const PROTOCOL: u32 = 1;
+
+/// What a controller asks.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "request", content = "with", rename_all = "kebab-case")]
+pub enum Request {
+    /// Opens the conversation.
+    Hello {
+        /// [`PROTOCOL`].
+        protocol: u32,
+        /// Program version, for messages.
+        version: String,
+        /// Client nonce for [`crate::auth`].
+        nonce: String,
+    },
+    /// Proves that the controller knows the secret.
+    Prove {
+        /// See [`crate::auth::Secret::proof`].
+        proof: String,
+    },
+    /// All links of the node's namespace.
+    Links,
+    /// How the node would reach an address.
+    Route {
+        /// The address.
+        to: IpAddr,
+    },
+    /// The node's monotonic clock.
+    Clock,
+    /// Machine, kernel and link.
+    Describe {
+        /// The link under test, where one is known.
+        link: Option<String>,
+    },
+    /// Opens the endpoint of a trial.
+    Prepare(Box<Prepare>),
+    /// Waits until all data connections stand.
+    AwaitReady,
+    /// Runs the trial.
+    Run(Schedule),
+    /// Closes the window now.
+    Close,
+    /// Ends the traffic and asks for the reading.
+    Finish {
+        /// By stream: datagrams that the other side sent within its window; empty where that is not known.
+        sent_in_window: Vec<u64>,
+    },
+}
+
+/// What an endpoint needs to open.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Prepare {
+    /// What is asked for.
+    pub trial: Trial,
+    /// Which end this node is: the peer listens, the dut connects.
+    pub side: Side,
+    /// By which data connections prove themselves, hex of 16 bytes.
+    pub token: String,
+    /// This node's test address; `None` for a server, which uses the one it was reached at.
+    pub local: Option<IpAddr>,
+    /// Interface index to go with a link-local IPv6 address; 0 for none.
+    pub scope_id: u32,
+    /// Where the peer listens; only for the dut.
+    pub remote: Option<Remote>,
+    /// The link whose counters belong in the reading; `None` is the link that has the local address.
+    pub link: Option<String>,
+}
+
+/// Where the peer listens.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Remote {
+    /// Its test address.
+    pub address: IpAddr,
+    /// TCP: one port; UDP: one for each stream.
+    pub ports: Vec<u16>,
+}
+
+/// When things happen, on the clock of the node that gets it (`CLOCK_MONOTONIC`, nanoseconds).
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Schedule {
+    /// Traffic starts.
+    pub traffic_start_ns: u64,
+    /// The window opens.
+    pub window_start_ns: u64,
+    /// The window closes; `None` is when the count is reached and the controller says `Close`.
+    pub window_end_ns: Option<u64>,
+}
+
+/// What an agent answers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "reply", content = "with", rename_all = "kebab-case")]
+pub enum Reply {
+    /// Answers `Hello`.
+    Hello {
+        /// [`PROTOCOL`] of the agent.
+        protocol: u32,
+        /// Program version, for messages.
+        version: String,
+        /// Server nonce for [`crate::auth`].
+        nonce: String,
+        /// Whether `Prove` must come next.
+        secret_needed: bool,
+    },
+    /// The agent is ready for requests.
+    Welcome {
+        /// The agent's own proof, where a secret was needed.
+        proof: Option<String>,
+        /// Traffic only: no setting is changed here and no command run.
+        traffic_only: bool,
+        /// The address at which the controller reached this node, where there is one.
+        reached_at: Option<IpAddr>,
+    },
+    /// Answers `Links`.
+    Links(Vec<LinkInfo>),
+    /// Answers `Route`.
+    Route(RouteReply),
+    /// Answers `Clock`.
+    Clock {
+        /// `CLOCK_MONOTONIC`, nanoseconds.
+        monotonic_ns: u64,
+    },
+    /// Answers `Describe`.
+    Environment(Box<Environment>),
+    /// Answers `Prepare`.
+    Prepared {
+        /// Where the peer listens; empty for the dut.
+        ports: Vec<u16>,
+        /// The link whose counters go in the reading.
+        link: Option<String>,
+    },
+    /// Answers `AwaitReady`.
+    Ready,
+    /// An interval has passed; only where the trial asks for intervals.
+    Interval(IntervalReading),
+    /// This side's part of the count is reached; the window stays open until `Close`.
+    Done,
+    /// The window is closed and sampled.
+    WindowClosed,
+    /// Answers `Finish`.
+    Reading(Box<Reading>),
+    /// The request could not be met.
+    Refused {
+        /// What was asked, its object, and why not.
+        reason: String,
+        /// What kind of refusal.
+        kind: Refusal,
+    },
+}
+
+/// What kind of refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Refusal {
+    /// The request makes no sense here.
+    Usage,
+    /// A permission or a proof is missing.
+    Permission,
+    /// The network or the machine failed.
+    Network,
+}
+
+/// How a node would reach an address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteReply {
+    /// Link that packets leave by.
+    pub link: String,
+    /// Source address that the kernel would take.
+    pub source: Option<IpAddr>,
+    /// Next hop, where the address is not on the link.
+    pub gateway: Option<IpAddr>,
+}
+
+impl Reply {
+    /// Its name, for messages about an unexpected one.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Hello { .. } => "hello",
+            Self::Welcome { .. } => "welcome",
+            Self::Links(_) => "links",
+            Self::Route(_) => "route",
+            Self::Clock { .. } => "clock",
+            Self::Environment(_) => "environment",
+            Self::Prepared { .. } => "prepared",
+            Self::Ready => "ready",
+            Self::Interval(_) => "interval",
+            Self::Done => "done",
+            Self::WindowClosed => "window-closed",
+            Self::Reading(_) => "reading",
+            Self::Refused { .. } => "refused",
+        }
+    }
+}

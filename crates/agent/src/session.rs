@@ -1,0 +1,326 @@
+//! The agent's end of one conversation: takes requests in turn until the stream ends.
+
+use std::io::{Read, Write};
+use std::net::IpAddr;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use linerate_link::{inventory, links, route};
+use linerate_model::environment::LinkInfo;
+use linerate_model::trial::{Amount, Side};
+use linerate_sys::clock;
+
+use crate::auth::{self, Prover, Secret};
+use crate::frame::{FrameError, MAX_GREETING_BYTES, MAX_MESSAGE_BYTES, read_message, write_message};
+use crate::protocol::{PROTOCOL, Prepare, Refusal, Reply, Request, RouteReply, Schedule};
+use crate::trial::{OpenTrial, TrialFailure};
+
+/// How long a stranger may say nothing while no trial runs.
+const IDLE_LIMIT: Duration = Duration::from_secs(60);
+/// How much longer than its window a trial may take before it is given up.
+const GRACE: Duration = Duration::from_secs(30);
+/// Longest that a session of an agent of our own may be idle: as long as its controller lives.
+const FOREVER: Duration = Duration::from_secs(365 * 86_400);
+
+/// What a session may do.
+#[derive(Debug, Clone, Default)]
+pub struct SessionOptions {
+    /// Traffic only, for strangers.
+    pub traffic_only: bool,
+    /// Secret that the controller must know.
+    pub secret: Option<Secret>,
+    /// Longest trial; `None` is no limit.
+    pub max_duration: Option<Duration>,
+    /// The address at which the controller reached us.
+    pub reached_at: Option<IpAddr>,
+}
+
+/// Why a session ended badly.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The stream failed, or what came was no message.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// The other end did not greet as the protocol wants.
+    #[error("{0}")]
+    Greeting(&'static str),
+    /// The other end said nothing for too long.
+    #[error("said nothing for {0:?}")]
+    Idle(Duration),
+    /// The system refused what a session needs.
+    #[error("{operation}: {source}")]
+    System {
+        /// What was tried.
+        operation: &'static str,
+        /// The kernel's reason.
+        source: std::io::Error,
+    },
+}
+
+/// Serves one controller until it hangs up. All traffic ends with the session, however it ends.
+///
+/// # Errors
+/// Where the conversation broke; a controller that hangs up between two requests is no error.
+pub fn serve(
+    reader: impl Read + Send + 'static,
+    writer: impl Write + Send,
+    options: &SessionOptions,
+) -> Result<(), SessionError> {
+    let writer = Mutex::new(writer);
+    let requests = read_requests(reader)?;
+    let mut session = Session { options, writer: &writer, requests, trial: None };
+    session.greet()?;
+    loop {
+        let idle_limit = if options.traffic_only { IDLE_LIMIT } else { FOREVER };
+        match session.next_request(idle_limit)? {
+            Some(request) => session.answer(request)?,
+            None => return Ok(()),
+        }
+    }
+}
+
+fn read_requests(
+    mut reader: impl Read + Send + 'static,
+) -> Result<Receiver<Result<Request, FrameError>>, SessionError> {
+    // Room for few: a controller never has more than two requests under way.
+    let (sender, requests) = mpsc::sync_channel(4);
+    let read_all = move || {
+        let mut limit = MAX_GREETING_BYTES;
+        loop {
+            let message = read_message(&mut reader, limit);
+            let ended = message.is_err();
+            if matches!(
+                message,
+                Ok(Request::Links | Request::Route { .. } | Request::Prepare(_) | Request::Clock)
+            ) {
+                limit = MAX_MESSAGE_BYTES;
+            }
+            if sender.send(message).is_err() || ended {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("session-reader".to_owned())
+        .spawn(read_all)
+        .map_err(|source| SessionError::System { operation: "start a thread", source })?;
+    Ok(requests)
+}
+
+struct Session<'a, W> {
+    options: &'a SessionOptions,
+    writer: &'a Mutex<W>,
+    requests: Receiver<Result<Request, FrameError>>,
+    trial: Option<OpenTrial>,
+}
+
+impl<W: Write + Send> Session<'_, W> {
+    fn greet(&mut self) -> Result<(), SessionError> {
+        const LIMIT: Duration = Duration::from_secs(10);
+        let Some(Request::Hello { protocol, nonce: theirs, .. }) = self.next_request(LIMIT)? else {
+            return Err(SessionError::Greeting("no greeting"));
+        };
+        let ours =
+            auth::nonce().map_err(|source| SessionError::System { operation: "draw a nonce", source })?;
+        let secret = self.options.secret.as_ref();
+        self.say(&Reply::Hello {
+            protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            nonce: ours.clone(),
+            secret_needed: secret.is_some(),
+        })?;
+        if protocol != PROTOCOL {
+            return Err(SessionError::Greeting("another version of the protocol"));
+        }
+        let mut proof = None;
+        if let Some(secret) = secret {
+            let Some(Request::Prove { proof: given }) = self.next_request(LIMIT)? else {
+                return Err(SessionError::Greeting("no proof of the secret"));
+            };
+            if !secret.accepts(&given, Prover::Client, &theirs, &ours) {
+                self.refuse(Refusal::Permission, "the secret is not the one this server has".to_owned())?;
+                return Err(SessionError::Greeting("wrong secret"));
+            }
+            proof = Some(secret.proof(Prover::Server, &theirs, &ours));
+        }
+        let (traffic_only, reached_at) = (self.options.traffic_only, self.options.reached_at);
+        self.say(&Reply::Welcome { proof, traffic_only, reached_at })
+    }
+
+    /// The next request; `None` when the controller hung up.
+    fn next_request(&self, limit: Duration) -> Result<Option<Request>, SessionError> {
+        match self.requests.recv_timeout(limit) {
+            Ok(Ok(request)) => Ok(Some(request)),
+            Ok(Err(FrameError::Closed)) | Err(RecvTimeoutError::Disconnected) => Ok(None),
+            Ok(Err(error)) => Err(error.into()),
+            Err(RecvTimeoutError::Timeout) => Err(SessionError::Idle(limit)),
+        }
+    }
+
+    fn answer(&mut self, request: Request) -> Result<(), SessionError> {
+        let refused =
+            |e: &dyn std::fmt::Display| Reply::Refused { reason: e.to_string(), kind: Refusal::Network };
+        let reply = match request {
+            Request::Links => links::all().map_or_else(|e| refused(&e), Reply::Links),
+            Request::Route { to } => route_reply(to).map_or_else(|e| refused(&e), Reply::Route),
+            Request::Clock => Reply::Clock { monotonic_ns: clock::monotonic_ns() },
+            Request::Describe { link } => describe(link.as_deref()),
+            Request::Prepare(prepare) => self.prepare(*prepare),
+            Request::AwaitReady => self.with_trial(|trial| trial.await_ready().map(|()| Reply::Ready)),
+            Request::Run(schedule) => return self.run(schedule),
+            Request::Finish { sent_in_window } => {
+                let reply = self
+                    .with_trial(|trial| trial.finish(&sent_in_window).map(|r| Reply::Reading(Box::new(r))));
+                self.trial = None;
+                reply
+            }
+            // The window closed by itself while the request was on its way.
+            Request::Close => return Ok(()),
+            Request::Hello { .. } | Request::Prove { .. } => {
+                Reply::Refused { reason: "the greeting is over".to_owned(), kind: Refusal::Usage }
+            }
+        };
+        self.say(&reply)
+    }
+
+    fn prepare(&mut self, mut prepare: Prepare) -> Reply {
+        self.trial = None; // whatever was left open ends first
+        let usage = |reason: String| Reply::Refused { reason, kind: Refusal::Usage };
+        if let Err(error) = prepare.trial.check() {
+            return usage(error.to_string());
+        }
+        if self.options.traffic_only {
+            if prepare.side == Side::Dut {
+                return usage("a tcp: node only listens: it can be the peer, not the dut".to_owned());
+            }
+            // A stranger's wish for another address is not heard.
+            prepare.local = self.options.reached_at;
+            prepare.link = None;
+        }
+        if let (Some(most), Amount::DurationNs(ns)) = (self.options.max_duration, prepare.trial.amount) {
+            let asked = Duration::from_nanos(ns.saturating_add(prepare.trial.warmup_ns));
+            if asked > most {
+                return usage(format!(
+                    "{asked:?} is longer than the {most:?} that --max-duration allows here"
+                ));
+            }
+        }
+        match OpenTrial::open(prepare) {
+            Ok(trial) => {
+                let reply = Reply::Prepared { ports: trial.ports(), link: trial.link().map(str::to_owned) };
+                self.trial = Some(trial);
+                reply
+            }
+            Err(failure) => failure.into_reply(),
+        }
+    }
+
+    fn with_trial(&mut self, act: impl FnOnce(&mut OpenTrial) -> Result<Reply, TrialFailure>) -> Reply {
+        match &mut self.trial {
+            Some(trial) => act(trial).unwrap_or_else(TrialFailure::into_reply),
+            None => Reply::Refused { reason: "no trial is open".to_owned(), kind: Refusal::Usage },
+        }
+    }
+
+    /// Runs the window on a thread of its own, and hears `Close` and the end of the stream meanwhile.
+    fn run(&mut self, schedule: Schedule) -> Result<(), SessionError> {
+        let Some(trial) = &mut self.trial else {
+            return self.refuse(Refusal::Usage, "no trial is open".to_owned());
+        };
+        let limit = self.options.max_duration.unwrap_or(FOREVER);
+        let window_length = schedule.window_end_ns.map_or(limit, |end| {
+            Duration::from_nanos(end.saturating_sub(clock::monotonic_ns())).min(FOREVER)
+        });
+        let give_up_after = window_length.saturating_add(GRACE);
+        let control = Arc::new(crate::window::WindowControl::default());
+        let (writer, requests) = (self.writer, &self.requests);
+        let say = |reply: &Reply| {
+            // A lost controller is noticed by the reader; the window then ends.
+            let _ = write_message(&mut *writer.lock().unwrap_or_else(PoisonError::into_inner), reply);
+        };
+        let lost = std::thread::scope(|scope| {
+            let window_control = Arc::clone(&control);
+            let (finished, window_finished) = mpsc::channel();
+            let window = scope.spawn(move || {
+                let outcome = trial.run(schedule, &window_control, &say);
+                if let Err(failure) = outcome {
+                    say(&failure.into_reply());
+                }
+                let _ = finished.send(());
+            });
+            let lost = hear(requests, &window_finished, &control, give_up_after);
+            control.abort_if(lost.is_err());
+            let _ = window.join();
+            lost
+        });
+        match lost {
+            Ok(Some(next)) => self.answer(next),
+            Ok(None) => Ok(()),
+            Err(error) => {
+                self.trial = None;
+                Err(error)
+            }
+        }
+    }
+
+    fn refuse(&self, kind: Refusal, reason: String) -> Result<(), SessionError> {
+        self.say(&Reply::Refused { reason, kind })
+    }
+
+    fn say(&self, reply: &Reply) -> Result<(), SessionError> {
+        Ok(write_message(&mut *self.writer.lock().unwrap_or_else(PoisonError::into_inner), reply)?)
+    }
+}
+
+/// Hears requests while a window runs, until it is finished; gives the request that came right behind its end.
+fn hear(
+    requests: &Receiver<Result<Request, FrameError>>,
+    window_finished: &Receiver<()>,
+    control: &crate::window::WindowControl,
+    give_up_after: Duration,
+) -> Result<Option<Request>, SessionError> {
+    const TICK: Duration = Duration::from_millis(20);
+    const JUST_ENDED: Duration = Duration::from_secs(1);
+    let give_up = std::time::Instant::now() + give_up_after;
+    loop {
+        match requests.recv_timeout(TICK) {
+            Ok(Ok(Request::Close)) => control.close(),
+            // The controller may know of the window's end before we do here.
+            Ok(Ok(next)) => match window_finished.recv_timeout(JUST_ENDED) {
+                Ok(()) => return Ok(Some(next)),
+                Err(_) => {
+                    return Err(SessionError::Greeting("a request other than close while a trial runs"));
+                }
+            },
+            Ok(Err(error)) => return Err(error.into()),
+            Err(RecvTimeoutError::Disconnected) => return Err(FrameError::Closed.into()),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        match window_finished.try_recv() {
+            Ok(()) | Err(mpsc::TryRecvError::Disconnected) => return Ok(None),
+            Err(mpsc::TryRecvError::Empty) => {}
+        }
+        if std::time::Instant::now() > give_up {
+            return Err(SessionError::Idle(give_up_after));
+        }
+    }
+}
+
+fn route_reply(to: IpAddr) -> linerate_link::Result<RouteReply> {
+    let route = route::route_to(to)?;
+    Ok(RouteReply { link: route.link, source: route.source, gateway: route.gateway })
+}
+
+fn describe(link: Option<&str>) -> Reply {
+    let mut environment = linerate_meter::environment();
+    environment.linerate_version = env!("CARGO_PKG_VERSION").to_owned();
+    let found: Option<linerate_link::Result<LinkInfo>> = link.map(inventory::describe);
+    match found.transpose() {
+        Ok(link) => {
+            environment.link = link;
+            Reply::Environment(Box::new(environment))
+        }
+        Err(error) => Reply::Refused { reason: error.to_string(), kind: Refusal::Network },
+    }
+}

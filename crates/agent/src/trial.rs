@@ -1,0 +1,181 @@
+//! One open trial on this node: its endpoint, its meter, and what the window gave.
+
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::time::Duration;
+
+use linerate_link::links;
+use linerate_meter::Meter;
+use linerate_model::reading::Reading;
+use linerate_model::trial::{Side, Trial};
+use linerate_sys::{affinity, sockopt};
+use linerate_traffic::{Endpoint, Token, TrafficError, TrialSide};
+
+use crate::auth;
+use crate::protocol::{Prepare, Refusal, Reply, Schedule};
+use crate::reading;
+use crate::window::{self, Samples, WindowControl};
+
+/// How long the data connections may take to arrive.
+const READY_LIMIT: Duration = Duration::from_secs(10);
+
+/// Why a trial can't be opened, or ended early.
+#[derive(Debug)]
+pub struct TrialFailure {
+    kind: Refusal,
+    reason: String,
+}
+
+impl TrialFailure {
+    /// The network or the machine failed.
+    pub fn network(reason: impl ToString) -> Self {
+        Self { kind: Refusal::Network, reason: reason.to_string() }
+    }
+
+    /// The request makes no sense here.
+    pub fn usage(reason: impl ToString) -> Self {
+        Self { kind: Refusal::Usage, reason: reason.to_string() }
+    }
+
+    /// As the controller is told.
+    pub fn into_reply(self) -> Reply {
+        Reply::Refused { reason: self.reason, kind: self.kind }
+    }
+}
+
+/// A trial whose endpoint is open.
+#[derive(Debug)]
+pub struct OpenTrial {
+    trial: Trial,
+    endpoint: Option<Endpoint>,
+    meter: Meter,
+    link: Option<String>,
+    samples: Option<Samples>,
+}
+
+impl OpenTrial {
+    /// Opens the endpoint: listens, or connects.
+    ///
+    /// # Errors
+    /// Where the request makes no sense on this machine, or the kernel or the network refuses.
+    pub fn open(prepare: Prepare) -> Result<Self, TrialFailure> {
+        check_cpus(&prepare.trial, prepare.side)?;
+        let address = prepare.local.ok_or_else(|| TrialFailure::usage("no address to test with"))?;
+        let link = match prepare.link {
+            Some(link) => Some(link),
+            None => link_of(address),
+        };
+        let meter = Meter::open(link.as_deref()).map_err(TrialFailure::network)?;
+        let side = TrialSide {
+            trial: prepare.trial,
+            token: token(&prepare.token)?,
+            local: socket_address(address, prepare.scope_id),
+        };
+        let opened = match (prepare.side, &prepare.remote) {
+            (Side::Peer, _) => Endpoint::listen(&side),
+            (Side::Dut, Some(remote)) => {
+                Endpoint::connect(&side, socket_address(remote.address, prepare.scope_id), &remote.ports)
+            }
+            (Side::Dut, None) => {
+                return Err(TrialFailure::usage("the dut needs to know where the peer listens"));
+            }
+        };
+        let endpoint = opened.map_err(explain)?;
+        Ok(Self { trial: side.trial, endpoint: Some(endpoint), meter, link, samples: None })
+    }
+
+    /// Ports that the other node is to connect to.
+    pub fn ports(&self) -> Vec<u16> {
+        self.endpoint.as_ref().map(|e| e.ports().to_vec()).unwrap_or_default()
+    }
+
+    /// The link that the reading will be of.
+    pub fn link(&self) -> Option<&str> {
+        self.link.as_deref()
+    }
+
+    /// Waits until all data connections stand.
+    ///
+    /// # Errors
+    /// Where they do not in time.
+    pub fn await_ready(&mut self) -> Result<(), TrialFailure> {
+        self.endpoint()?.wait_ready(READY_LIMIT).map_err(explain)
+    }
+
+    /// Runs the window.
+    ///
+    /// # Errors
+    /// Where a stream fails, or the controller is gone.
+    pub fn run(
+        &mut self,
+        schedule: Schedule,
+        control: &WindowControl,
+        say: &dyn Fn(&Reply),
+    ) -> Result<(), TrialFailure> {
+        let endpoint = self.endpoint.as_mut().ok_or_else(over)?;
+        let interval_ns = self.trial.interval_ns;
+        self.samples = Some(window::run(endpoint, &mut self.meter, schedule, interval_ns, control, say)?);
+        say(&Reply::WindowClosed);
+        Ok(())
+    }
+
+    /// Ends the traffic and gives the reading.
+    ///
+    /// # Errors
+    /// Where no window has been closed before.
+    pub fn finish(&mut self, sent_in_window: &[u64]) -> Result<Reading, TrialFailure> {
+        let samples = self.samples.take().ok_or_else(|| TrialFailure::usage("no window has been closed"))?;
+        let endpoint = self.endpoint.take().ok_or_else(over)?;
+        let expected = (!sent_in_window.is_empty()).then_some(sent_in_window);
+        Ok(reading::reading(samples, endpoint.finish(expected)))
+    }
+
+    fn endpoint(&mut self) -> Result<&mut Endpoint, TrialFailure> {
+        self.endpoint.as_mut().ok_or_else(over)
+    }
+}
+
+fn over() -> TrialFailure {
+    TrialFailure::usage("the trial is over")
+}
+
+fn check_cpus(trial: &Trial, side: Side) -> Result<(), TrialFailure> {
+    let (asked, name) = match side {
+        Side::Dut => (&trial.pin.dut, "dut"),
+        Side::Peer => (&trial.pin.peer, "peer"),
+    };
+    let allowed = affinity::allowed_cpus().map_err(TrialFailure::network)?;
+    let missing = asked.iter().find(|&&cpu| !allowed.contains(&(cpu as usize)));
+    missing.map_or(Ok(()), |cpu| {
+        Err(TrialFailure::usage(format!(
+            "--pin {name}={cpu}: there is no such CPU to run on; there are {allowed:?}"
+        )))
+    })
+}
+
+fn token(hex: &str) -> Result<Token, TrialFailure> {
+    let bytes = auth::from_hex(hex).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
+    bytes.map(Token::from_bytes).ok_or_else(|| TrialFailure::usage("the token is not 16 bytes of hex"))
+}
+
+/// The link that has an address; none where the address is nobody's here (behind address translation).
+fn link_of(address: IpAddr) -> Option<String> {
+    let all = links::all().ok()?;
+    all.into_iter().find(|l| l.addresses.iter().any(|a| a.address == address)).map(|l| l.name)
+}
+
+fn socket_address(address: IpAddr, scope_id: u32) -> SocketAddr {
+    match address {
+        IpAddr::V4(v4) => SocketAddr::new(IpAddr::V4(v4), 0),
+        IpAddr::V6(v6) => SocketAddr::V6(SocketAddrV6::new(v6, 0, 0, scope_id)),
+    }
+}
+
+/// Adds what would be right where the kernel does not have what was asked for.
+fn explain(error: TrafficError) -> TrialFailure {
+    let TrafficError::Setup(cause) = &error else { return TrialFailure::network(error) };
+    if !cause.operation.contains("TCP_CONGESTION") {
+        return TrialFailure::network(error);
+    }
+    let offered = sockopt::available_congestion_controls().unwrap_or_default().join(", ");
+    TrialFailure::usage(format!("--congestion: {error}; the kernel offers {offered}"))
+}

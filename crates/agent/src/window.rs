@@ -1,0 +1,221 @@
+//! The window: every counter is sampled at the same two instants, and at interval boundaries between them.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use linerate_meter::Meter;
+use linerate_model::reading::IntervalReading;
+use linerate_sys::clock;
+use linerate_traffic::{Endpoint, Phase};
+
+use crate::protocol::{Reply, Schedule};
+use crate::reading::{self, Boundary, Instant, interval};
+use crate::trial::TrialFailure;
+
+/// The last part of a wait is slept precisely, since a condition variable wakes late.
+const PRECISE_NS: u64 = 3_000_000;
+/// How often a running trial is looked at for failed streams.
+const WATCH_NS: u64 = 100_000_000;
+/// How often a trial that a count ends is looked at for its end.
+const DONE_WATCH_NS: u64 = 2_000_000;
+
+/// How a window is ended from outside.
+#[derive(Debug, Default)]
+pub struct WindowControl {
+    wish: Mutex<Wish>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    #[default]
+    None,
+    Close,
+    Abort,
+}
+
+impl WindowControl {
+    /// Closes the window now; it is sampled as ever.
+    pub fn close(&self) {
+        self.wish(Wish::Close);
+    }
+
+    /// Ends the trial without a reading, where `lost` (nobody is left to take one).
+    pub fn abort_if(&self, lost: bool) {
+        if lost {
+            self.wish(Wish::Abort);
+        }
+    }
+
+    fn wish(&self, wish: Wish) {
+        *self.wish.lock().unwrap_or_else(PoisonError::into_inner) = wish;
+        self.changed.notify_all();
+    }
+
+    /// Sleeps until `deadline_ns` of the monotonic clock, or until somebody wishes something.
+    fn wait_until(&self, deadline_ns: u64) -> Wish {
+        let mut wish = self.wish.lock().unwrap_or_else(PoisonError::into_inner);
+        while *wish == Wish::None {
+            let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
+            if left_ns <= PRECISE_NS {
+                drop(wish);
+                clock::sleep_until(deadline_ns);
+                return Wish::None;
+            }
+            let timeout = Duration::from_nanos(left_ns - PRECISE_NS);
+            wish = self.changed.wait_timeout(wish, timeout).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *wish
+    }
+}
+
+/// The samples of a window.
+#[derive(Debug)]
+pub struct Samples {
+    /// At its opening.
+    pub start: Instant,
+    /// At its close.
+    pub end: Instant,
+    /// When it was planned to open, nanoseconds.
+    pub planned_start_ns: u64,
+    /// When it was planned to close; `None` where a count ended it, or it was ended early.
+    pub planned_end_ns: Option<u64>,
+    /// When this side's part of the count was reached.
+    pub done_ns: Option<u64>,
+    /// What passed between.
+    pub intervals: Vec<IntervalReading>,
+}
+
+/// Runs a window: starts the traffic, samples, tells of intervals and of the count's end.
+///
+/// # Errors
+/// Where a stream failed, a counter could not be read, or the controller is gone.
+pub fn run(
+    endpoint: &mut Endpoint,
+    meter: &mut Meter,
+    schedule: Schedule,
+    interval_ns: Option<u64>,
+    control: &WindowControl,
+    say: &dyn Fn(&Reply),
+) -> Result<Samples, TrialFailure> {
+    if schedule.window_start_ns <= schedule.traffic_start_ns {
+        // Without a warm-up every byte belongs to the window.
+        endpoint.enter_phase(Phase::Window);
+    }
+    endpoint.start(schedule.traffic_start_ns);
+    let endpoint = &*endpoint;
+    let mut window = WindowRun { endpoint, meter, schedule, control, say, done_ns: None, ended_early: false };
+    window.wait(schedule.window_start_ns)?;
+    endpoint.enter_phase(Phase::Window);
+    let start = window.sample()?;
+    let intervals = window.pass(&start, interval_ns)?;
+    endpoint.enter_phase(Phase::Tail);
+    let end = window.sample()?;
+    let (done_ns, ended_early) = (window.done_ns, window.ended_early);
+    Ok(Samples {
+        start,
+        end,
+        planned_start_ns: schedule.window_start_ns,
+        planned_end_ns: schedule.window_end_ns.filter(|_| !ended_early),
+        done_ns,
+        intervals,
+    })
+}
+
+struct WindowRun<'a> {
+    endpoint: &'a Endpoint,
+    meter: &'a mut Meter,
+    schedule: Schedule,
+    control: &'a WindowControl,
+    say: &'a dyn Fn(&Reply),
+    done_ns: Option<u64>,
+    ended_early: bool,
+}
+
+impl WindowRun<'_> {
+    /// Lets the window pass; gives its intervals.
+    fn pass(
+        &mut self,
+        start: &Instant,
+        interval_ns: Option<u64>,
+    ) -> Result<Vec<IntervalReading>, TrialFailure> {
+        let mut intervals = Vec::new();
+        let mut before = start.boundary();
+        let mut next_boundary = interval_ns.map(|ns| start.traffic.at_ns + ns);
+        let end_ns = self.schedule.window_end_ns.unwrap_or(u64::MAX);
+        while clock::monotonic_ns() < end_ns {
+            let watch_ns = if self.schedule.window_end_ns.is_some() { WATCH_NS } else { DONE_WATCH_NS };
+            let wake_ns =
+                (clock::monotonic_ns() + watch_ns).min(end_ns).min(next_boundary.unwrap_or(u64::MAX));
+            if self.wait(wake_ns)? {
+                break;
+            }
+            self.watch_count()?;
+            if let (Some(boundary), Some(length)) = (next_boundary, interval_ns)
+                && clock::monotonic_ns() >= boundary
+                && boundary < end_ns
+            {
+                let now = self.boundary()?;
+                let interval = interval(start, &before, &now);
+                (self.say)(&Reply::Interval(interval.clone()));
+                intervals.push(interval);
+                before = now;
+                next_boundary = Some(boundary + length);
+            }
+        }
+        // The last one ends with the window, also where that is not a whole interval.
+        if interval_ns.is_some() {
+            let now = self.boundary()?;
+            let interval = interval(start, &before, &now);
+            if interval.duration_ns > 0 {
+                (self.say)(&Reply::Interval(interval.clone()));
+                intervals.push(interval);
+            }
+        }
+        Ok(intervals)
+    }
+
+    /// Waits; true where the window shall close now.
+    fn wait(&mut self, until_ns: u64) -> Result<bool, TrialFailure> {
+        let wish = self.control.wait_until(until_ns);
+        if let Some((_, failure)) = self.endpoint.failures().into_iter().next() {
+            return Err(TrialFailure::network(failure));
+        }
+        match wish {
+            Wish::None => Ok(false),
+            Wish::Close => {
+                self.ended_early = true;
+                Ok(true)
+            }
+            Wish::Abort => Err(TrialFailure::network("the controller is gone".to_owned())),
+        }
+    }
+
+    /// Tells once when this side's part of the count is reached.
+    fn watch_count(&mut self) -> Result<(), TrialFailure> {
+        if self.schedule.window_end_ns.is_some() || self.done_ns.is_some() {
+            return Ok(());
+        }
+        self.done_ns = self.endpoint.wait_done(Duration::ZERO).map_err(TrialFailure::network)?;
+        if self.done_ns.is_some() {
+            (self.say)(&Reply::Done);
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self) -> Result<Instant, TrialFailure> {
+        // Traffic first: its counters move fastest.
+        let traffic = self.endpoint.snapshot();
+        let meter = self.meter.sample();
+        let tcp = self.endpoint.tcp_info().map_err(TrialFailure::network)?;
+        let threads = reading::thread_times(&self.endpoint.threads());
+        Ok(Instant { traffic, meter, tcp, threads })
+    }
+
+    fn boundary(&mut self) -> Result<Boundary, TrialFailure> {
+        let traffic = self.endpoint.snapshot();
+        let busy = self.meter.busy_sample();
+        let tcp = self.endpoint.tcp_info().map_err(TrialFailure::network)?;
+        Ok(Boundary { traffic, busy, tcp })
+    }
+}
