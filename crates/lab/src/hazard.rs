@@ -1,0 +1,230 @@
+//! Reasons to distrust a record, found in it.
+
+use linerate_model::hazard::{Hazard, HazardKind};
+use linerate_model::record::{NodeRecord, Outcome, Record};
+use linerate_model::summary::percent;
+use linerate_model::trial::Side;
+
+/// Percent of the window from which stolen CPU time matters.
+const STEAL: f64 = 1.0;
+/// Percent of the window from which waiting for a CPU matters.
+const RUN_QUEUE_WAIT: f64 = 2.0;
+/// Percent of the window from which clock uncertainty and late samples matter.
+const SKEW: f64 = 1.0;
+/// Resolution steps of the CPU clock that a window must at least have.
+const MIN_STEPS: u64 = 50;
+
+/// All hazards of a record.
+pub fn all(record: &Record) -> Vec<Hazard> {
+    let mut found = Vec::new();
+    of_the_pair(record, &mut found);
+    for (side, node) in [(Side::Dut, &record.dut), (Side::Peer, &record.peer)] {
+        of_a_node(side, node, record, &mut found);
+        // One machine, one report.
+        if side == Side::Dut || !record.shared_kernel {
+            of_a_machine(side, node, record.shared_kernel, &mut found);
+        }
+    }
+    found
+}
+
+fn hazard(kind: HazardKind, side: Option<Side>, evidence: String, cure: &str) -> Hazard {
+    Hazard { kind, side, evidence, cure: cure.to_owned() }
+}
+
+fn of_the_pair(record: &Record, found: &mut Vec<Hazard>) {
+    if record.outcome == Outcome::Interrupted {
+        let seconds = record.dut.reading.window.duration_ns as f64 / 1e9;
+        found.push(hazard(
+            HazardKind::Interrupted,
+            None,
+            format!("stopped by a signal after {seconds:.2} s"),
+            "run it again to the end",
+        ));
+    }
+    if record.shared_kernel {
+        found.push(hazard(
+            HazardKind::SharedKernel,
+            None,
+            "both nodes run on one kernel".to_owned(),
+            "CPU is the machine's, counted once; only the threads' times tell the ends apart",
+        ));
+    }
+    let window_ns = record.dut.reading.window.duration_ns;
+    let skew = percent(record.clock.uncertainty_ns, window_ns);
+    if skew > SKEW {
+        found.push(hazard(
+            HazardKind::WindowSkew,
+            None,
+            format!("the two windows may be apart by {:.1} ms", record.clock.uncertainty_ns as f64 / 1e6),
+            "measure for longer, or over a control connection with a shorter round trip",
+        ));
+    }
+    if let Some(bad) = record.summary.bad_bytes.filter(|&n| n > 0) {
+        found.push(hazard(
+            HazardKind::DamagedPayload,
+            None,
+            format!("{bad} payload bytes were wrong"),
+            "look for a fault in checksum or segmentation offload: switch them off and compare",
+        ));
+    }
+    if let Some(latency) = record.summary.latency.as_ref().filter(|l| l.overflow > 0) {
+        found.push(hazard(
+            HazardKind::LatencyOverflow,
+            None,
+            format!("{} transactions took longer than 60 s", latency.overflow),
+            "percentiles above them show the longest only",
+        ));
+    }
+    let limit = &record.limit;
+    if record.trial.workload.rate().is_some() && limit.limiter != linerate_model::limit::Limiter::Pace {
+        found.push(hazard(
+            HazardKind::RateNotReached,
+            Some(Side::Dut),
+            format!("the rate asked for was not reached: {}", limit.evidence),
+            "ask for less, or use more streams",
+        ));
+    }
+}
+
+fn of_a_node(side: Side, node: &NodeRecord, record: &Record, found: &mut Vec<Hazard>) {
+    let reading = &node.reading;
+    let window_ns = reading.window.duration_ns;
+    let on = Some(side);
+    let waited = reading
+        .threads
+        .iter()
+        .map(|t| percent(t.run_queue_wait_ns.unwrap_or_default(), window_ns))
+        .fold(0.0, f64::max);
+    if waited > RUN_QUEUE_WAIT {
+        found.push(hazard(
+            HazardKind::RunQueueWait,
+            on,
+            format!("a traffic thread waited {waited:.1} % of the window for a CPU"),
+            "pin the ends to different CPUs (--pin), stop other work, or use fewer streams",
+        ));
+    }
+    let late = percent(reading.window.start_late_ns.max(reading.window.end_late_ns), window_ns);
+    if late > SKEW {
+        found.push(hazard(
+            HazardKind::SampleLate,
+            on,
+            format!("a sample was taken {late:.1} % of the window late"),
+            "leave a CPU free of traffic, or measure for longer",
+        ));
+    }
+    let drops: u64 = reading.streams.iter().filter_map(|s| s.udp).map(|u| u.socket_drops).sum();
+    if drops > 0 {
+        found.push(hazard(
+            HazardKind::ReceiverSocketDrops,
+            on,
+            format!("{drops} datagrams were dropped at the receiving socket, for want of room"),
+            "raise --socket-buffer, or lower --rate",
+        ));
+    }
+    if let Some(link) = &reading.meter.link {
+        let c = &link.counters;
+        let lost = c.rx_errors + c.tx_errors + c.rx_dropped + c.tx_dropped + c.rx_missed_errors;
+        if lost > 0 {
+            found.push(hazard(
+                HazardKind::LinkDrops,
+                on,
+                format!(
+                    "link {}: {} receive and {} transmit drops, {} and {} errors, {} missed",
+                    link.name, c.rx_dropped, c.tx_dropped, c.rx_errors, c.tx_errors, c.rx_missed_errors
+                ),
+                "look at the driver's statistics, ring sizes and the cable",
+            ));
+        }
+    }
+    of_sockets(on, node, record, found);
+    if reading.strays > 0 {
+        found.push(hazard(
+            HazardKind::Strays,
+            on,
+            format!("{} strangers knocked on the data port and were turned away", reading.strays),
+            "nothing was disturbed; see who scans this network",
+        ));
+    }
+}
+
+fn of_sockets(on: Option<Side>, node: &NodeRecord, record: &Record, found: &mut Vec<Hazard>) {
+    if let Some(asked) = record.trial.workload.buffer_bytes() {
+        // The kernel doubles what it is given (socket(7)); less than the double means that it was cut.
+        let granted = node
+            .reading
+            .streams
+            .iter()
+            .flat_map(|s| [s.socket.send_buffer_bytes, s.socket.receive_buffer_bytes]);
+        if let Some(smallest) = granted.filter(|&b| b > 0).min().filter(|&b| b < asked.0 * 2) {
+            found.push(hazard(
+                HazardKind::BufferClamped,
+                on,
+                format!("a socket buffer of {asked} was asked for, and {} granted", smallest / 2),
+                "raise net.core.rmem_max and wmem_max",
+            ));
+        }
+    }
+    let errors: Vec<&str> = node.reading.streams.iter().filter_map(|s| s.error.as_deref()).collect();
+    if let Some(first) = errors.first() {
+        found.push(hazard(
+            HazardKind::StreamEnded,
+            on,
+            format!("{} streams ended early; the first: {first}", errors.len()),
+            "see whether the peer or the link went away",
+        ));
+    }
+}
+
+fn of_a_machine(side: Side, node: &NodeRecord, shared: bool, found: &mut Vec<Hazard>) {
+    let on = (!shared).then_some(side);
+    let cpu = &node.reading.meter.cpu;
+    let stolen = percent(cpu.total.steal_ns, cpu.window_ns);
+    if stolen > STEAL {
+        found.push(hazard(
+            HazardKind::StealTime,
+            on,
+            format!("the hypervisor took {stolen:.1} % of a CPU away"),
+            "measure on an idle host, or repeat and compare in turn",
+        ));
+    }
+    if cpu.busy_resolution_ns > 0 && cpu.window_ns < MIN_STEPS * cpu.busy_resolution_ns {
+        found.push(hazard(
+            HazardKind::ShortWindow,
+            on,
+            format!(
+                "the window of {:.0} ms has fewer than {MIN_STEPS} steps of the CPU clock ({:.0} ms)",
+                cpu.window_ns as f64 / 1e6,
+                cpu.busy_resolution_ns as f64 / 1e6
+            ),
+            "measure for longer before trusting CPU figures",
+        ));
+    }
+    if let Some(governor) =
+        node.environment.governor.as_deref().filter(|g| !matches!(*g, "performance" | "userspace"))
+    {
+        found.push(hazard(
+            HazardKind::Governor,
+            on,
+            format!("CPU frequency governor '{governor}'"),
+            "set it to performance for comparable CPU figures",
+        ));
+    }
+    if let Some(link) = node.environment.link.as_ref().filter(|l| l.kind.is_some()) {
+        found.push(hazard(
+            HazardKind::VirtualLink,
+            on,
+            format!("link {} is a {}", link.name, link.kind.as_deref().unwrap_or("virtual link")),
+            "figures speak of the stack, not of a wire",
+        ));
+    }
+    // A machine without energy counters lacks nothing that a figure of the table needs.
+    for reason in node.reading.meter.unavailable.iter().filter(|r| !r.starts_with("energy")) {
+        found.push(hazard(
+            HazardKind::Unavailable,
+            on,
+            reason.clone(),
+            "the figures that need it are missing",
+        ));
+    }
+}

@@ -1,0 +1,58 @@
+//! Two readings and what is around them into a record.
+
+use linerate_model::NodeUrl;
+use linerate_model::environment::Environment;
+use linerate_model::reading::Reading;
+use linerate_model::record::{ClockSync, NodeRecord, Outcome, RECORD_SCHEMA, Record};
+use linerate_model::summary::summarize;
+use linerate_model::trial::Trial;
+
+use crate::{hazard, limit};
+
+/// What a record is joined from.
+#[derive(Debug)]
+pub struct Joined {
+    /// Id of the run.
+    pub run: String,
+    /// Number of the trial within it.
+    pub sequence: u32,
+    /// When it started, RFC 3339.
+    pub started_at: String,
+    /// What was asked for.
+    pub trial: Trial,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The node under test.
+    pub dut: (NodeUrl, Environment, Reading),
+    /// Its partner.
+    pub peer: (NodeUrl, Environment, Reading),
+    /// How well the windows coincide.
+    pub clock: ClockSync,
+    /// Both nodes run on one kernel.
+    pub shared_kernel: bool,
+}
+
+/// Joins a record.
+pub fn record(joined: Joined) -> Record {
+    let Joined { run, sequence, started_at, trial, outcome, dut, peer, clock, shared_kernel } = joined;
+    let summary = summarize(&trial, &dut.2, &peer.2, shared_kernel);
+    let node = |(node, environment, reading)| NodeRecord { node, environment, reading };
+    let mut record = Record {
+        schema: RECORD_SCHEMA.to_owned(),
+        run,
+        sequence,
+        started_at,
+        trial,
+        outcome,
+        dut: node(dut),
+        peer: node(peer),
+        clock,
+        shared_kernel,
+        summary,
+        limit: limit::undecided(),
+        hazards: Vec::new(),
+    };
+    record.limit = limit::of(&record);
+    record.hazards = hazard::all(&record);
+    record
+}

@@ -1,0 +1,340 @@
+//! Runs trials between two nodes, and tells what happens as events.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use linerate_agent::auth;
+use linerate_agent::node::{Node, NodeError, NodeFailure, WindowEvent};
+use linerate_agent::protocol::{Prepare, Remote, Schedule};
+use linerate_model::environment::Environment;
+use linerate_model::event::Event;
+use linerate_model::reading::Reading;
+use linerate_model::record::{ClockSync, Outcome, Record};
+use linerate_model::trial::{Amount, Side, Trial};
+use linerate_model::workload::WorkloadKind;
+
+use crate::clock;
+use crate::join::{self, Joined};
+use crate::path::Path;
+
+/// Time between the last preparation and the start of traffic: both nodes must have heard by then.
+const LEAD_NS: u64 = 20_000_000;
+/// How much longer than planned a node may take to close its window.
+const GRACE: Duration = Duration::from_secs(15);
+/// How long each node is listened to in turn.
+const TURN: Duration = Duration::from_millis(5);
+
+/// Why a run ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A node failed.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// The system refused what the runner itself needs.
+    #[error("{operation}: {source}")]
+    System {
+        /// What was tried.
+        operation: &'static str,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+}
+
+/// Two nodes with a path between them.
+#[derive(Debug)]
+pub struct Bench {
+    /// The node under test.
+    pub dut: Node,
+    /// Its partner.
+    pub peer: Node,
+    /// The ways between them, one for each IP version.
+    pub paths: Vec<Path>,
+}
+
+/// What is known of both nodes along one path.
+struct Surroundings {
+    dut: Environment,
+    peer: Environment,
+    shared_kernel: bool,
+    clock: ClockSync,
+}
+
+/// Runs trials in order; returns whether they all ran, or a signal ended the run.
+///
+/// # Errors
+/// Where a node fails. What was finished until then has been told as events.
+pub fn run(
+    bench: &mut Bench,
+    trials: &[Trial],
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(Event),
+) -> Result<Outcome, RunError> {
+    let run = run_id()?;
+    tell(Event::Planned { trials: trials.len(), expected_ns: expected_ns(trials) });
+    let mut surroundings = None;
+    for (sequence, trial) in trials.iter().enumerate() {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(Outcome::Interrupted);
+        }
+        let sequence = u32::try_from(sequence).unwrap_or(u32::MAX);
+        let path = path_of(bench, trial)?;
+        let around = match surroundings.take() {
+            Some((family, around)) if family == trial.family => around,
+            _ => survey(bench, &path)?,
+        };
+        tell(Event::TrialStarted { sequence, trial: trial.clone(), shared_kernel: around.shared_kernel });
+        let mut one = OneTrial { bench, path: &path, around: &around, trial, sequence, stop, tell };
+        let record = one.run(&run)?;
+        let outcome = record.outcome;
+        tell(Event::TrialFinished(Box::new(record)));
+        if outcome == Outcome::Interrupted {
+            return Ok(outcome);
+        }
+        surroundings = Some((trial.family, around));
+    }
+    Ok(Outcome::Complete)
+}
+
+/// How long trials take together if all goes well, nanoseconds; `None` where counts end them.
+pub fn expected_ns(trials: &[Trial]) -> Option<u64> {
+    /// Opening, draining and reading, as seen on veth.
+    const OVERHEAD_NS: u64 = 150_000_000;
+    trials
+        .iter()
+        .map(|t| match t.amount {
+            Amount::DurationNs(ns) => Some(ns + t.warmup_ns + OVERHEAD_NS),
+            Amount::Bytes(_) | Amount::Transactions(_) => None,
+        })
+        .sum()
+}
+
+fn run_id() -> Result<String, RunError> {
+    let nonce = auth::nonce().map_err(|source| RunError::System { operation: "draw a run id", source })?;
+    Ok(nonce.chars().take(32).collect())
+}
+
+fn path_of(bench: &Bench, trial: &Trial) -> Result<Path, RunError> {
+    let found = bench.paths.iter().find(|p| p.family == trial.family);
+    found.cloned().ok_or_else(|| RunError::System {
+        operation: "find the path of the trial's IP version",
+        source: io::ErrorKind::AddrNotAvailable.into(),
+    })
+}
+
+fn survey(bench: &mut Bench, path: &Path) -> Result<Surroundings, RunError> {
+    let link = |side| path.end(side).link.as_ref().map(|l| l.name.as_str());
+    let dut = bench.dut.environment(link(Side::Dut))?;
+    // A stranger's server tells of the link it was reached at, and takes no wishes.
+    let peer_link = if bench.peer.is_traffic_only() { None } else { link(Side::Peer) };
+    let mut peer = bench.peer.environment(peer_link)?;
+    if peer.link.is_none() {
+        peer.link.clone_from(&path.peer.link);
+    }
+    let shared_kernel = !dut.boot_id.is_empty() && dut.boot_id == peer.boot_id;
+    let clock = clock::synchronize(&mut bench.dut, &mut bench.peer, shared_kernel)?;
+    Ok(Surroundings { dut, peer, shared_kernel, clock })
+}
+
+struct OneTrial<'a> {
+    bench: &'a mut Bench,
+    path: &'a Path,
+    around: &'a Surroundings,
+    trial: &'a Trial,
+    sequence: u32,
+    stop: &'a AtomicBool,
+    tell: &'a mut dyn FnMut(Event),
+}
+
+impl OneTrial<'_> {
+    fn run(&mut self, run: &str) -> Result<Record, RunError> {
+        let started_at = jiff::Timestamp::now().to_string();
+        self.open()?;
+        self.start()?;
+        let outcome = self.watch()?;
+        let (dut, peer) = self.finish()?;
+        Ok(join::record(Joined {
+            run: run.to_owned(),
+            sequence: self.sequence,
+            started_at,
+            trial: self.trial.clone(),
+            outcome,
+            dut: (self.bench.dut.url().clone(), self.around.dut.clone(), dut),
+            peer: (self.bench.peer.url().clone(), self.around.peer.clone(), peer),
+            clock: self.around.clock,
+            shared_kernel: self.around.shared_kernel,
+        }))
+    }
+
+    /// The peer listens, then the dut connects.
+    fn open(&mut self) -> Result<(), RunError> {
+        let nonce = auth::nonce().map_err(|source| RunError::System { operation: "draw a token", source })?;
+        let token: String = nonce.chars().take(32).collect();
+        let prepare = |side: Side, remote| {
+            let end = self.path.end(side);
+            Prepare {
+                trial: self.trial.clone(),
+                side,
+                token: token.clone(),
+                local: Some(end.address),
+                scope_id: end.scope_id,
+                remote,
+                link: end.link.as_ref().map(|l| l.name.clone()),
+            }
+        };
+        let (ports, _) = self.bench.peer.prepare(prepare(Side::Peer, None))?;
+        let remote = Remote { address: self.path.peer.address, ports };
+        self.bench.dut.prepare(prepare(Side::Dut, Some(remote)))?;
+        self.bench.peer.await_ready()?;
+        self.bench.dut.await_ready()?;
+        Ok(())
+    }
+
+    fn start(&mut self) -> Result<(), RunError> {
+        let lead_ns = LEAD_NS + 4 * self.around.clock.uncertainty_ns;
+        let start_ns = self.bench.dut.clock_ns()? + lead_ns;
+        let window_start_ns = start_ns + self.trial.warmup_ns;
+        let window_end_ns = match self.trial.amount {
+            Amount::DurationNs(ns) => Some(window_start_ns + ns),
+            Amount::Bytes(_) | Amount::Transactions(_) => None,
+        };
+        let schedule = Schedule { traffic_start_ns: start_ns, window_start_ns, window_end_ns };
+        // The peer first: a receiver that is late loses nothing but its own start.
+        self.bench.peer.run(shifted(schedule, self.around.clock.peer_minus_dut_ns))?;
+        self.bench.dut.run(schedule)?;
+        Ok(())
+    }
+
+    /// Waits until both windows are closed.
+    fn watch(&mut self) -> Result<Outcome, RunError> {
+        let mut waiting = Waiting::new(self.trial);
+        let mut outcome = Outcome::Complete;
+        let mut give_up = match self.trial.amount {
+            Amount::DurationNs(ns) => {
+                Some(Instant::now() + Duration::from_nanos(ns + self.trial.warmup_ns) + GRACE)
+            }
+            Amount::Bytes(_) | Amount::Transactions(_) => None,
+        };
+        while !waiting.both_closed() {
+            for side in [Side::Dut, Side::Peer] {
+                let node = self.bench.node(side);
+                match node.window_event(TURN)? {
+                    WindowEvent::Interval(interval) => {
+                        (self.tell)(Event::Interval { sequence: self.sequence, side, interval });
+                    }
+                    WindowEvent::Done => waiting.done(side),
+                    WindowEvent::Closed => waiting.closed(side),
+                    WindowEvent::Nothing => {}
+                }
+            }
+            let interrupted = self.stop.load(Ordering::Relaxed) && outcome == Outcome::Complete;
+            if interrupted {
+                outcome = Outcome::Interrupted;
+            }
+            if interrupted || waiting.shall_close() {
+                self.bench.dut.close_window()?;
+                self.bench.peer.close_window()?;
+                give_up = Some(Instant::now() + GRACE);
+            }
+            if give_up.is_some_and(|at| Instant::now() > at) {
+                return Err(self.silent(&waiting).into());
+            }
+        }
+        Ok(outcome)
+    }
+
+    fn silent(&self, waiting: &Waiting) -> NodeError {
+        let node = if waiting.dut_closed { &self.bench.peer } else { &self.bench.dut };
+        let cause = NodeFailure::Silent(GRACE);
+        NodeError { node: node.url().to_string(), operation: "close its window", cause }
+    }
+
+    /// The sender first: it tells the receiver what to wait for.
+    fn finish(&mut self) -> Result<(Reading, Reading), RunError> {
+        if self.trial.workload.kind() == WorkloadKind::TcpReverse {
+            let peer = self.bench.peer.finish(Vec::new())?;
+            let dut = self.bench.dut.finish(Vec::new())?;
+            return Ok((dut, peer));
+        }
+        let dut = self.bench.dut.finish(Vec::new())?;
+        let sent = dut.streams.iter().map(|s| s.udp.map_or(0, |u| u.sent)).collect();
+        let is_udp = self.trial.workload.kind().is_udp();
+        let peer = self.bench.peer.finish(if is_udp { sent } else { Vec::new() })?;
+        Ok((dut, peer))
+    }
+}
+
+impl Bench {
+    fn node(&mut self, side: Side) -> &mut Node {
+        match side {
+            Side::Dut => &mut self.dut,
+            Side::Peer => &mut self.peer,
+        }
+    }
+}
+
+fn shifted(schedule: Schedule, by_ns: i64) -> Schedule {
+    let shift = |ns: u64| ns.saturating_add_signed(by_ns);
+    Schedule {
+        traffic_start_ns: shift(schedule.traffic_start_ns),
+        window_start_ns: shift(schedule.window_start_ns),
+        window_end_ns: schedule.window_end_ns.map(shift),
+    }
+}
+
+/// Who still has to say what before the trial is over.
+struct Waiting {
+    dut_done: bool,
+    peer_done: bool,
+    dut_closed: bool,
+    peer_closed: bool,
+    /// The window must be closed by us, once the count is reached.
+    close_when_done: bool,
+}
+
+impl Waiting {
+    fn new(trial: &Trial) -> Self {
+        let counted = !matches!(trial.amount, Amount::DurationNs(_));
+        let (dut_counts, peer_counts) = match trial.workload.kind() {
+            WorkloadKind::TcpStream => (false, true),
+            WorkloadKind::TcpBidir => (true, true),
+            WorkloadKind::TcpReverse
+            | WorkloadKind::TcpRr
+            | WorkloadKind::TcpCrr
+            | WorkloadKind::UdpStream
+            | WorkloadKind::UdpRr => (true, false),
+        };
+        Self {
+            dut_done: !dut_counts,
+            peer_done: !peer_counts,
+            dut_closed: false,
+            peer_closed: false,
+            close_when_done: counted,
+        }
+    }
+
+    fn done(&mut self, side: Side) {
+        match side {
+            Side::Dut => self.dut_done = true,
+            Side::Peer => self.peer_done = true,
+        }
+    }
+
+    fn closed(&mut self, side: Side) {
+        match side {
+            Side::Dut => self.dut_closed = true,
+            Side::Peer => self.peer_closed = true,
+        }
+    }
+
+    fn both_closed(&self) -> bool {
+        self.dut_closed && self.peer_closed
+    }
+
+    /// Whether both windows must be closed now; true once.
+    fn shall_close(&mut self) -> bool {
+        let now = self.close_when_done && self.dut_done && self.peer_done;
+        self.close_when_done &= !now;
+        now
+    }
+}
