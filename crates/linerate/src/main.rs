@@ -1,1 +1,28 @@
-fn main() {}
+//! linerate: measures what a network link, its driver and the stack above it carry, and what that costs in CPU.
+
+mod cli;
+mod cmd;
+mod failure;
+mod progress;
+mod request;
+mod signals;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.command.unwrap_or_default() {
+        Command::Run(args) => cmd::run::run(*args),
+        Command::Serve(args) => cmd::serve::run(args),
+        Command::Lab(args) => cmd::lab::run(args),
+        Command::Agent(args) => cmd::agent::run(args),
+    };
+    match outcome {
+        Ok(code) => code.into(),
+        Err(failure) => failure.tell().into(),
+    }
+}

@@ -1,0 +1,256 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use ipnet::IpNet;
+use linerate_model::NodeUrl;
+use linerate_model::node::DEFAULT_SERVE_PORT;
+
+const EXAMPLES: &str = "\
+Examples:
+  linerate                                     the quick suite in a private lab (two namespaces, a veth pair)
+  linerate run ssh:server --link eth1          the quick suite from this machine's eth1 to a server
+  linerate run tcp:10.1.2.3 -w tcp-stream -t 10
+                                               one TCP stream to a `linerate serve`
+  linerate run netns:blue --dut netns:red -w tcp-stream --size 128,...,64K
+                                               the message-size sweep between two namespaces
+  linerate serve --allow 10.0.0.0/8            be the far end for others: traffic only";
+
+/// Measures what a network link, its driver and the stack above it carry, and what that costs in CPU on both ends.
+#[derive(Debug, Parser)]
+#[command(name = "linerate", version, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    /// What to do; `run` where nothing is said.
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure between two nodes; without a peer, in a private lab on this machine.
+    Run(Box<RunArgs>),
+    /// Be the far end for others: traffic only, no setting is changed and no command run.
+    Serve(ServeArgs),
+    /// List, or remove, labs that --keep-lab left up.
+    Lab(LabArgs),
+    /// The agent that linerate starts on each node.
+    #[command(hide = true)]
+    Agent(AgentArgs),
+}
+
+impl Default for Command {
+    fn default() -> Self {
+        let Cli { command } = Cli::parse_from(["linerate", "run"]);
+        command.unwrap_or_else(|| unreachable!("a command is named on the line above"))
+    }
+}
+
+const RUN_EXAMPLES: &str = "\
+Nodes: local, netns:NAME, ssh:[USER@]HOST (your ssh config applies), tcp:HOST[:PORT] (a `linerate serve` there).
+Sizes take K, M, G (1024); rates k, m, g (1000). A list runs a trial for each value, '...' continues the doubling.
+
+Examples:
+  linerate run --keep-lab                      leave the private lab up, to look around in it
+  linerate run ssh:server --push -w tcp-stream,tcp-reverse --family 4,6
+  linerate run tcp:server -w udp-stream --size 64 --rate 200kpps
+  linerate run netns:b --dut netns:a -w tcp-rr --in-flight 1,8 --request 64 --response 1K
+  linerate run netns:b --dut netns:a -w tcp-rr --rate 10krps     open loop: latency from when a request was due
+  linerate run tcp:server -w tcp-stream --verify --json -o run.json
+
+Exit codes: 0 done, 2 usage, 3 a node or the network failed, 4 no permission, 5 interrupted (what was measured is shown).";
+
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// The partner of the node under test.
+    pub(crate) peer: Option<NodeUrl>,
+    #[command(flatten)]
+    pub(crate) nodes: NodeArgs,
+    #[command(flatten)]
+    pub(crate) traffic: TrafficArgs,
+    #[command(flatten)]
+    pub(crate) timing: TimingArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Nodes")]
+pub(crate) struct NodeArgs {
+    /// The node under test.
+    #[arg(long, value_name = "NODE", default_value = "local")]
+    pub(crate) dut: NodeUrl,
+    /// Link under test on the dut.
+    #[arg(long, value_name = "IF")]
+    pub(crate) link: Option<String>,
+    /// Link on the peer.
+    #[arg(long, value_name = "IF")]
+    pub(crate) peer_link: Option<String>,
+    /// IP version: 4, 6 or 4,6.
+    #[arg(long, value_name = "4|6", value_delimiter = ',')]
+    pub(crate) family: Vec<String>,
+    /// Copy linerate to ssh: nodes first, and remove it afterwards.
+    #[arg(long)]
+    pub(crate) push: bool,
+    /// Name or path of linerate on ssh: nodes.
+    #[arg(long, value_name = "PATH", conflicts_with = "push")]
+    pub(crate) remote_program: Option<String>,
+    /// A word for ssh's own command line, as often as needed (-F FILE is: --ssh-option=-F --ssh-option=FILE).
+    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    pub(crate) ssh_option: Vec<String>,
+    /// File with the secret of a tcp: node.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
+    /// Leave the private lab up, and say how to enter and remove it.
+    #[arg(long, conflicts_with = "peer")]
+    pub(crate) keep_lab: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Traffic")]
+pub(crate) struct TrafficArgs {
+    /// tcp-stream, tcp-reverse, tcp-bidir, tcp-rr, tcp-crr, udp-stream, udp-rr; all where none is named.
+    #[arg(short, long, value_name = "WORKLOAD", value_delimiter = ',')]
+    pub(crate) workload: Vec<String>,
+    /// Bytes a call of streams (TCP: 128K; UDP: what fills a packet).
+    #[arg(long, value_name = "SIZES")]
+    pub(crate) size: Option<String>,
+    /// Parallel streams.
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(crate) streams: Vec<u32>,
+    /// How TCP streams send: write or sendfile.
+    #[arg(long, value_name = "METHOD", value_delimiter = ',')]
+    pub(crate) send: Vec<String>,
+    /// Socket buffers, as given to the kernel.
+    #[arg(long, value_name = "SIZES")]
+    pub(crate) socket_buffer: Option<String>,
+    /// Send small segments at once (TCP_NODELAY).
+    #[arg(long)]
+    pub(crate) nodelay: bool,
+    /// TCP maximum segment size, bytes.
+    #[arg(long, value_name = "BYTES", value_delimiter = ',')]
+    pub(crate) mss: Vec<u32>,
+    /// TCP congestion control.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) congestion: Vec<String>,
+    /// Request bytes.
+    #[arg(long, value_name = "SIZES")]
+    pub(crate) request: Option<String>,
+    /// Response bytes.
+    #[arg(long, value_name = "SIZES")]
+    pub(crate) response: Option<String>,
+    /// Requests outstanding on each connection.
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(crate) in_flight: Vec<u32>,
+    /// Total rate, paced evenly: bits, or with pps packets, or with rps requests a second.
+    #[arg(long, value_name = "RATE", value_delimiter = ',')]
+    pub(crate) rate: Vec<String>,
+    /// TOS or traffic class byte (0 to 255, or 0x..).
+    #[arg(long, value_name = "BYTE")]
+    pub(crate) tos: Option<String>,
+    /// Both directions of tcp-bidir over one connection.
+    #[arg(long)]
+    pub(crate) one_connection: bool,
+    /// CPUs of the traffic threads: dut=0,peer=1 or dut=0-3.
+    #[arg(long, value_name = "dut=CPUS,peer=CPUS")]
+    pub(crate) pin: Option<String>,
+    /// Check every payload byte at the receiver.
+    #[arg(long)]
+    pub(crate) verify: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Time")]
+pub(crate) struct TimingArgs {
+    /// Seconds of each trial's window (5; the quick suite 1.5).
+    #[arg(short, long, value_name = "SECONDS")]
+    pub(crate) time: Option<String>,
+    /// End after this many bytes instead.
+    #[arg(long, value_name = "SIZE", conflicts_with = "time")]
+    pub(crate) bytes: Option<String>,
+    /// End after this many transactions instead.
+    #[arg(long, value_name = "N", conflicts_with_all = ["time", "bytes"])]
+    pub(crate) transactions: Option<u64>,
+    /// Seconds of traffic before the window (0.5).
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) warmup: Option<String>,
+    /// Run everything this often.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) repeat: u32,
+    /// Show, and record, intervals of this many seconds.
+    #[arg(short, long, value_name = "SECONDS")]
+    pub(crate) interval: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// Print records as JSON (docs/record.md).
+    #[arg(long, conflicts_with = "csv")]
+    pub(crate) json: bool,
+    /// Print one CSV row a trial.
+    #[arg(long)]
+    pub(crate) csv: bool,
+    /// Write the records as JSON to FILE as well.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Say for each trial what evidence names its limit.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// No progress on stderr.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Address to listen on; all of them where none is given, IPv4 and IPv6.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) bind: Option<std::net::IpAddr>,
+    /// TCP port.
+    #[arg(long, default_value_t = DEFAULT_SERVE_PORT)]
+    pub(crate) port: u16,
+    /// Most clients at once.
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub(crate) max_clients: usize,
+    /// Longest trial, seconds.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) max_duration: Option<String>,
+    /// Networks that may connect, as often as needed.
+    #[arg(long, value_name = "CIDR", value_delimiter = ',')]
+    pub(crate) allow: Vec<IpNet>,
+    /// File with a secret that clients must know; it never crosses the wire.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    pub(crate) action: Option<LabAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabAction {
+    /// List labs.
+    List,
+    /// Remove a lab.
+    Remove {
+        /// Its id, as `linerate lab` shows it.
+        id: String,
+    },
+    /// Hold a lab of an ordinary user up until a signal comes.
+    #[command(hide = true)]
+    Hold,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// Speak over stdin and stdout.
+    #[arg(long)]
+    pub(crate) stdio: bool,
+    /// Enter this network namespace first.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) netns: Option<String>,
+}

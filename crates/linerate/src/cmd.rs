@@ -1,0 +1,6 @@
+//! One file per subcommand.
+
+pub(crate) mod agent;
+pub(crate) mod lab;
+pub(crate) mod run;
+pub(crate) mod serve;
