@@ -240,12 +240,25 @@ impl Endpoint {
         self.end == Side::Peer && matches!(self.side.trial.workload, Workload::TcpCrr(_))
     }
 
-    /// Makes every thread leave, whatever it waits for.
+    /// Makes every thread leave, whatever it waits for, and the other end notice at once.
     pub(crate) fn abort(&self) {
         self.control.abort();
-        for socket in self.links.iter().map(|l| &l.socket).chain(&self.listener) {
+        for link in &self.links {
+            // A plain close behind a full receive window would leave the other end probing that window for a minute:
+            // after this it is a reset (socket(7), SO_LINGER). Nothing is lost that anyone waits for.
+            let _is_udp = link.socket.set_linger(Some(Duration::ZERO));
             // Those that are not connected any more have nobody blocked on them.
-            let _closed = socket.shutdown(Shutdown::Both);
+            let _closed = link.socket.shutdown(Shutdown::Both);
+        }
+        self.stop_accepting();
+    }
+
+    /// Makes threads that accept connections themselves leave.
+    pub(crate) fn stop_accepting(&self) {
+        self.control.abort();
+        if let Some(listener) = &self.listener {
+            // It fails only when it was done before.
+            let _done = listener.shutdown(Shutdown::Both);
         }
     }
 
@@ -345,7 +358,9 @@ impl Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.close_door();
-        self.abort();
+        if !self.lanes.is_empty() {
+            self.abort();
+        }
         for lane in self.lanes.drain(..) {
             // Whoever drops an endpoint does not want its result.
             let _result = lane.thread.join();

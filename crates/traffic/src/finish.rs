@@ -28,7 +28,7 @@ impl Endpoint {
         if self.accepts_itself() {
             self.await_provers(deadline);
             // The clients are gone: nobody is left to accept.
-            self.abort();
+            self.stop_accepting();
         }
         let lanes = self.lanes.len();
         let left = deadline.saturating_duration_since(Instant::now());
