@@ -5,6 +5,7 @@
 //! [`Endpoint::snapshot`] reads without disturbing them. Nothing here measures CPU time of the machine or talks to
 //! the other node except by the traffic itself.
 
+pub mod bare;
 mod call;
 mod connect;
 mod control;

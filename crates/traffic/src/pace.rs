@@ -44,6 +44,11 @@ impl Schedule {
         }
     }
 
+    /// One turn every `interval_ns`.
+    pub(crate) fn every(interval_ns: u64, start_ns: u64) -> Self {
+        Self { due_ns: start_ns, rest: 0, step_ns: interval_ns, step_rest: 0, denominator: 1 }
+    }
+
     /// When the next message is due.
     pub(crate) fn due_ns(&self) -> u64 {
         self.due_ns
