@@ -1,6 +1,5 @@
 //! The controller's handle to an agent.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::io::{Read, Write};
 use std::net::IpAddr;
@@ -91,8 +90,6 @@ pub struct Node {
     url: NodeUrl,
     writer: Box<dyn Write + Send>,
     replies: Receiver<Result<Reply, FrameError>>,
-    /// Replies that came while another was awaited.
-    early: VecDeque<Reply>,
     carrier: Carrier,
     traffic_only: bool,
     reached_at: Option<IpAddr>,
@@ -141,15 +138,8 @@ impl Node {
                 }
             }
         };
-        let mut node = Self {
-            url,
-            writer: Box::new(writer),
-            replies,
-            early: VecDeque::new(),
-            carrier,
-            traffic_only: false,
-            reached_at: None,
-        };
+        let mut node =
+            Self { url, writer: Box::new(writer), replies, carrier, traffic_only: false, reached_at: None };
         std::thread::Builder::new()
             .name("node-reader".to_owned())
             .spawn(read_all)
@@ -317,6 +307,18 @@ impl Node {
         }
     }
 
+    /// Stops what this node sends, once both windows are closed.
+    ///
+    /// # Errors
+    /// Where the node fails.
+    pub fn stop_traffic(&mut self) -> Result<(), NodeError> {
+        const OPERATION: &str = "stop its traffic";
+        match self.ask(OPERATION, &Request::Stop, ANSWER_LIMIT)? {
+            Reply::Stopped => Ok(()),
+            other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        }
+    }
+
     /// Ends the traffic and takes the reading. `sent_in_window` tells a receiver of datagrams what to expect.
     ///
     /// # Errors
@@ -373,9 +375,6 @@ impl Node {
         operation: &'static str,
         limit: Duration,
     ) -> Result<Option<Reply>, NodeError> {
-        if let Some(reply) = self.early.pop_front() {
-            return Ok(Some(reply));
-        }
         match self.replies.recv_timeout(limit) {
             Ok(Ok(Reply::Refused { reason, kind })) => {
                 Err(self.error(operation, NodeFailure::Refused { reason, kind }))

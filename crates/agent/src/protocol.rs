@@ -15,6 +15,8 @@
 //!   Run {schedule}                     ->
 //!                                      <-   Interval*, Done?, then WindowClosed
 //!   Close                              ->                       (ends a window that no clock ends, or ends it early)
+//!   Stop                               ->                       (both, once both windows are closed)
+//!                                      <-   Stopped
 //!   Finish {sent_in_window}            ->                       (sender first: the receiver drains by its counts)
 //!                                      <-   Reading
 //! ```
@@ -70,6 +72,8 @@ pub enum Request {
     Run(Schedule),
     /// Closes the window now.
     Close,
+    /// Stops what this node sends, once both windows are closed; what is on its way still arrives.
+    Stop,
     /// Ends the traffic and asks for the reading.
     Finish {
         /// By stream: datagrams that the other side sent within its window; empty where that is not known.
@@ -166,6 +170,8 @@ pub enum Reply {
     Done,
     /// The window is closed and sampled.
     WindowClosed,
+    /// Answers `Stop`.
+    Stopped,
     /// Answers `Finish`.
     Reading(Box<Reading>),
     /// The request could not be met.
@@ -215,6 +221,7 @@ impl Reply {
             Self::Interval(_) => "interval",
             Self::Done => "done",
             Self::WindowClosed => "window-closed",
+            Self::Stopped => "stopped",
             Self::Reading(_) => "reading",
             Self::Refused { .. } => "refused",
         }

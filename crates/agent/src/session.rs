@@ -169,6 +169,7 @@ impl<W: Write + Send> Session<'_, W> {
             Request::Prepare(prepare) => self.prepare(*prepare),
             Request::AwaitReady => self.with_trial(|trial| trial.await_ready().map(|()| Reply::Ready)),
             Request::Run(schedule) => return self.run(schedule),
+            Request::Stop => self.with_trial(|trial| trial.stop().map(|()| Reply::Stopped)),
             Request::Finish { sent_in_window } => {
                 let reply = self
                     .with_trial(|trial| trial.finish(&sent_in_window).map(|r| Reply::Reading(Box::new(r))));

@@ -118,6 +118,15 @@ impl OpenTrial {
         Ok(())
     }
 
+    /// Stops what this side sends; what is on its way still arrives.
+    ///
+    /// # Errors
+    /// Where the trial is over.
+    pub fn stop(&mut self) -> Result<(), TrialFailure> {
+        self.endpoint()?.stop();
+        Ok(())
+    }
+
     /// Ends the traffic and gives the reading.
     ///
     /// # Errors

@@ -249,8 +249,10 @@ impl OneTrial<'_> {
         NodeError { node: node.url().to_string(), operation: "close its window", cause }
     }
 
-    /// The sender first: it tells the receiver what to wait for.
+    /// Both stop sending before either hangs up on the other; then the sender first: it tells the receiver what to wait for.
     fn finish(&mut self) -> Result<(Reading, Reading), RunError> {
+        self.bench.dut.stop_traffic()?;
+        self.bench.peer.stop_traffic()?;
         if self.trial.workload.kind() == WorkloadKind::TcpReverse {
             let peer = self.bench.peer.finish(Vec::new())?;
             let dut = self.bench.dut.finish(Vec::new())?;

@@ -153,7 +153,8 @@ pub struct UdpReading {
     pub too_late: u64,
     /// Smoothed interarrival jitter at the end (RFC 3550, section 6.4.1), nanoseconds.
     pub jitter_ns: u64,
-    /// Datagrams the kernel dropped at the receiver's socket (`SO_RXQ_OVFL`), whole trial.
+    /// Datagrams the kernel dropped at the receiver's socket between the arrival of the window's first and last datagram
+    /// (`SO_RXQ_OVFL`).
     pub socket_drops: u64,
     /// Requests of udp-rr without an answer in time.
     pub requests_lost: u64,

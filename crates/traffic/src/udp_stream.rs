@@ -159,8 +159,31 @@ struct Accounts {
     size: usize,
     tracker: Tracker,
     jitter: Jitter,
-    drops: u32,
+    drops: WindowDrops,
     checker: Option<Checker>,
+}
+
+/// The kernel's count of drops at the socket, as the first and the last datagram of the window carried it.
+///
+/// A datagram carries the count of the moment at which it was queued (net/core/sock.c, `sock_recv_drops`), so the difference
+/// is what was dropped between those two.
+#[derive(Debug, Default)]
+struct WindowDrops {
+    first_and_last: Option<(u32, u32)>,
+}
+
+impl WindowDrops {
+    fn arrived(&mut self, phase: Phase, drops: u32) {
+        if phase != Phase::Window {
+            return;
+        }
+        let (_, last) = self.first_and_last.get_or_insert((drops, drops));
+        *last = drops;
+    }
+
+    fn count(&self) -> u64 {
+        self.first_and_last.map_or(0, |(first, last)| u64::from(last.wrapping_sub(first)))
+    }
 }
 
 impl UdpRecv {
@@ -177,7 +200,7 @@ impl UdpRecv {
             size: self.size,
             tracker: Tracker::new(),
             jitter: Jitter::default(),
-            drops: 0,
+            drops: WindowDrops::default(),
             checker: self.pattern.clone().map(|p| Checker::new(p, context.stream)),
         };
         context.ready()?;
@@ -210,7 +233,6 @@ impl Accounts {
         for index in 0..count {
             let datagram = batch.message(index);
             let control = batch.control(index);
-            self.drops = control.drops.unwrap_or(self.drops);
             let header = decode(datagram, self.tag).filter(|_| datagram.len() <= self.size);
             let Some(header) = header else {
                 context.counters.stray();
@@ -219,6 +241,8 @@ impl Accounts {
             bytes += datagram.len();
             datagrams += 1;
             self.tracker.arrived(header.sequence, header.phase);
+            // Without a count in it, a datagram was queued before anything was dropped.
+            self.drops.arrived(header.phase, control.drops.unwrap_or(0));
             if let Some(arrived_ns) = control.timestamp_ns {
                 self.jitter.arrived(header.sent_ns, arrived_ns);
             }
@@ -244,7 +268,7 @@ impl Accounts {
             reordered: window.reordered,
             too_late: window.too_late,
             jitter_ns: self.jitter.ns(),
-            socket_drops: u64::from(self.drops),
+            socket_drops: self.drops.count(),
             ..UdpReading::default()
         };
         Outcome { udp: Some(reading), verify: self.checker.map(|c| c.found()), ..Outcome::default() }
