@@ -14,7 +14,7 @@ use linerate_sys::clock;
 use crate::auth::{self, Prover, Secret};
 use crate::frame::{FrameError, MAX_GREETING_BYTES, MAX_MESSAGE_BYTES, read_message, write_message};
 use crate::protocol::{PROTOCOL, Prepare, Refusal, Reply, Request, RouteReply, Schedule};
-use crate::trial::{OpenTrial, TrialFailure};
+use crate::trial::{OpenTrial, TrialFailure, link_of};
 
 /// How long a stranger may say nothing while no trial runs.
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
@@ -162,10 +162,14 @@ impl<W: Write + Send> Session<'_, W> {
         let refused =
             |e: &dyn std::fmt::Display| Reply::Refused { reason: e.to_string(), kind: Refusal::Network };
         let reply = match request {
-            Request::Links => links::all().map_or_else(|e| refused(&e), Reply::Links),
+            Request::Links => self.links().map_or_else(|e| refused(&e), Reply::Links),
+            Request::Route { .. } if self.options.traffic_only => Reply::Refused {
+                reason: "a tcp: node tells nobody its routes".to_owned(),
+                kind: Refusal::Permission,
+            },
             Request::Route { to } => route_reply(to).map_or_else(|e| refused(&e), Reply::Route),
             Request::Clock => Reply::Clock { monotonic_ns: clock::monotonic_ns() },
-            Request::Describe { link } => describe(link.as_deref()),
+            Request::Describe { link } => describe(self.told_link(link).as_deref()),
             Request::Prepare(prepare) => self.prepare(*prepare),
             Request::AwaitReady => self.with_trial(|trial| trial.await_ready().map(|()| Reply::Ready)),
             Request::Run(schedule) => return self.run(schedule),
@@ -183,6 +187,23 @@ impl<W: Write + Send> Session<'_, W> {
             }
         };
         self.say(&reply)
+    }
+
+    /// All links; a stranger is told only of the one that it came by.
+    fn links(&self) -> linerate_link::Result<Vec<LinkInfo>> {
+        let mut all = links::all()?;
+        if self.options.traffic_only {
+            all.retain(|link| link.addresses.iter().any(|a| Some(a.address) == self.options.reached_at));
+        }
+        Ok(all)
+    }
+
+    /// The link to describe: the one that was asked for; for a stranger the one that it came by.
+    fn told_link(&self, asked: Option<String>) -> Option<String> {
+        if !self.options.traffic_only {
+            return asked;
+        }
+        self.options.reached_at.and_then(link_of)
     }
 
     fn prepare(&mut self, mut prepare: Prepare) -> Reply {

@@ -167,7 +167,7 @@ fn token(hex: &str) -> Result<Token, TrialFailure> {
 }
 
 /// The link that has an address; none where the address is nobody's here (behind address translation).
-fn link_of(address: IpAddr) -> Option<String> {
+pub(crate) fn link_of(address: IpAddr) -> Option<String> {
     let all = links::all().ok()?;
     all.into_iter().find(|l| l.addresses.iter().any(|a| a.address == address)).map(|l| l.name)
 }
