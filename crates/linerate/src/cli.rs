@@ -34,6 +34,9 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// List, or remove, labs that --keep-lab left up.
     Lab(LabArgs),
+    /// Be ttcp: its options, its lines.
+    #[command(disable_help_flag = true)]
+    Ttcp(RawArgs),
     /// The agent that linerate starts on each node.
     #[command(hide = true)]
     Agent(AgentArgs),
@@ -243,6 +246,14 @@ pub(crate) enum LabAction {
     /// Hold a lab of an ordinary user up until a signal comes.
     #[command(hide = true)]
     Hold,
+}
+
+/// A stand-in's own command line, as it came.
+#[derive(Debug, Args)]
+pub(crate) struct RawArgs {
+    /// Its options, as that tool takes them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<String>,
 }
 
 #[derive(Debug, Args)]

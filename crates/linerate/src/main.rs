@@ -19,6 +19,7 @@ fn main() -> ExitCode {
         Command::Run(args) => cmd::run::run(*args),
         Command::Serve(args) => cmd::serve::run(args),
         Command::Lab(args) => cmd::lab::run(args),
+        Command::Ttcp(args) => cmd::ttcp::run(args),
         Command::Agent(args) => cmd::agent::run(args),
     };
     match outcome {
