@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use linerate_agent::auth::Secret;
-use linerate_agent::server::{Server, ServerEvent, ServerOptions};
+use linerate_agent::server::{self, Admission, Door, OwnOptions, ServerEvent};
 use linerate_model::exit::ExitCode;
 use linerate_model::units::parse_seconds_ns;
 
@@ -13,39 +13,45 @@ use crate::signals;
 
 pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
-    let options = options(args)?;
+    let admission = admission(&args)?;
     let stop = signals::stop_flag()?;
-    let server = Server::listen(options).map_err(Failure::node)?;
-    let address = server.address().map_err(Failure::node)?;
-    tracing::info!(%address, "serving");
-    server.run(&stop, log).map_err(|e| Failure::node(format!("wait for clients: {e}")))?;
+    let doors = doors(&args)?;
+    for door in &doors {
+        let address = door.address().map_err(Failure::node)?;
+        tracing::info!(protocol = door.name, %address, "serving");
+    }
+    server::run(&doors, &admission, &stop, log)
+        .map_err(|e| Failure::node(format!("wait for clients: {e}")))?;
     tracing::info!("stopped by a signal");
     Ok(ExitCode::Good)
 }
 
-fn options(args: ServeArgs) -> Result<ServerOptions, Failure> {
-    let max_duration = args.max_duration.as_deref().map(parse_seconds_ns).transpose();
+fn admission(args: &ServeArgs) -> Result<Admission, Failure> {
     if args.max_clients == 0 {
         return Err(Failure::usage("--max-clients 0: must be 1 or more"));
     }
-    Ok(ServerOptions {
-        bind: args.bind,
-        port: args.port,
-        max_clients: args.max_clients,
+    Ok(Admission::new(args.allow.clone(), args.max_clients))
+}
+
+fn doors(args: &ServeArgs) -> Result<Vec<Door>, Failure> {
+    let max_duration = args.max_duration.as_deref().map(parse_seconds_ns).transpose();
+    let own = OwnOptions {
         max_duration: max_duration
             .map_err(|e| Failure::usage(format!("--max-duration: {e}")))?
             .map(Duration::from_nanos),
-        allow: args.allow,
         secret: args.secret_file.as_deref().map(Secret::from_file).transpose().map_err(Failure::usage)?,
-    })
+    };
+    let door =
+        Door::listen("linerate", args.bind, args.port, server::own_service(own)).map_err(Failure::node)?;
+    Ok(vec![door.refusing_with(server::refuse_own)])
 }
 
-fn log(event: ServerEvent) {
+fn log(protocol: &'static str, event: ServerEvent) {
     match event {
-        ServerEvent::Accepted(client) => tracing::info!(%client, "accepted"),
-        ServerEvent::Refused(client, reason) => tracing::warn!(%client, reason, "refused"),
-        ServerEvent::Ended(client, None) => tracing::info!(%client, "ended"),
-        ServerEvent::Ended(client, Some(error)) => tracing::warn!(%client, error, "ended"),
-        ServerEvent::AcceptFailed(error) => tracing::warn!(error, "accept failed"),
+        ServerEvent::Knocked(client) => tracing::info!(protocol, %client, "accepted"),
+        ServerEvent::Refused(client, reason) => tracing::warn!(protocol, %client, reason, "refused"),
+        ServerEvent::Ended(client, None) => tracing::info!(protocol, %client, "ended"),
+        ServerEvent::Ended(client, Some(error)) => tracing::warn!(protocol, %client, error, "ended"),
+        ServerEvent::AcceptFailed(error) => tracing::warn!(protocol, error, "accept failed"),
     }
 }
