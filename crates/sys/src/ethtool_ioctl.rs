@@ -46,6 +46,22 @@ pub fn driver_info(link: &str) -> Result<DriverInfo> {
     Ok(DriverInfo { driver: text(0), version: text(1), firmware: text(2), bus: text(3) })
 }
 
+/// How much a driver would dump, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DumpLengths {
+    pub(crate) eeprom: u32,
+    pub(crate) registers: u32,
+}
+
+/// How long the dumps of `link`'s driver are; 0 is none.
+pub(crate) fn dump_lengths(link: &str) -> Result<DumpLengths> {
+    let mut buffer = GuardedBuffer::new(DRVINFO_LEN)?;
+    call(&open()?, link, "read driver information", ETHTOOL_GDRVINFO, &[], &mut buffer)?;
+    let bytes = buffer.bytes();
+    // The last two counts.
+    Ok(DumpLengths { eeprom: word_at(bytes, DRVINFO_LEN - 8), registers: word_at(bytes, DRVINFO_LEN - 4) })
+}
+
 /// The driver's own statistics of `link` with their names, in the driver's order (`ethtool -S`).
 ///
 /// # Errors
@@ -144,7 +160,7 @@ fn set_size(socket: &OwnedFd, link: &str) -> Result<usize> {
     Ok(if there { word_at(bytes, 16) as usize } else { 0 })
 }
 
-fn open() -> Result<OwnedFd> {
+pub(crate) fn open() -> Result<OwnedFd> {
     // SAFETY: socket takes no pointer.
     let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
     if fd < 0 {
@@ -155,7 +171,7 @@ fn open() -> Result<OwnedFd> {
 }
 
 /// One SIOCETHTOOL: `command` and `request` go into the first words of `buffer`, the answer comes back there.
-fn call(
+pub(crate) fn call(
     socket: &OwnedFd,
     link: &str,
     operation: &'static str,
@@ -184,7 +200,7 @@ fn call(
     Ok(())
 }
 
-fn word_at(bytes: &[u8], offset: usize) -> u32 {
+pub(crate) fn word_at(bytes: &[u8], offset: usize) -> u32 {
     bytes[offset..].first_chunk().map_or(0, |word| u32::from_ne_bytes(*word))
 }
 

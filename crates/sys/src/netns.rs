@@ -170,6 +170,21 @@ pub fn enter(name: &str) -> Result<()> {
 /// As [`enter`], and the kernel's refusal to mount sysfs (in a container that has `/sys` partly covered).
 pub fn enter_with_sysfs(name: &str) -> Result<Vec<PathBuf>> {
     enter(name)?;
+    show_sysfs()
+}
+
+/// [`enter_with_sysfs`] for a namespace that has no name here but a file (`/proc/PID/ns/net`).
+///
+/// # Errors
+/// As [`enter_with_sysfs`].
+pub fn enter_file_with_sysfs(path: &Path) -> Result<Vec<PathBuf>> {
+    let object = path.display().to_string();
+    let namespace = File::open(path).map_err(|error| io_error("open", &object, error))?;
+    setns(namespace, CloneFlags::CLONE_NEWNET).map_err(|error| io_error("enter", &object, error.into()))?;
+    show_sysfs()
+}
+
+fn show_sysfs() -> Result<Vec<PathBuf>> {
     unshare(CloneFlags::CLONE_NEWNS).map_err(system("unshare the mount namespace", Path::new("")))?;
     // Slave: what the system mounts later still shows here, and nothing mounted here shows there.
     propagate(MsFlags::MS_SLAVE)?;
