@@ -43,6 +43,30 @@ pub enum LinkError {
         /// Those that did all the same, with their new state.
         changed: BTreeMap<String, bool>,
     },
+    /// The kernel took a value and the driver made another of it.
+    #[error("{what}: the kernel took it and made it {now}")]
+    NotTaken {
+        /// The setting with its value.
+        what: String,
+        /// What it reads as.
+        now: String,
+    },
+    /// A living linerate has changed the same.
+    #[error("change {what}: linerate with process id {owner} has changed it and still runs")]
+    InUse {
+        /// What both want to change.
+        what: String,
+        /// The other's process id.
+        owner: u32,
+    },
+    /// A dead linerate has left it changed, and it could not be put back.
+    #[error("put back what linerate with process id {owner} had changed: {why}; see `linerate restore`")]
+    NotPutBack {
+        /// The other's process id.
+        owner: u32,
+        /// What did not go back, and why.
+        why: String,
+    },
     /// A netlink request failed.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
@@ -102,6 +126,8 @@ impl LinkError {
         match self {
             Self::Netlink(NetlinkError::Refused { refusal, .. }) => refusal.to_string(),
             Self::System(cause) => cause.source.to_string(),
+            Self::File { cause, .. } => cause.to_string(),
+            Self::Invalid { why, .. } => why.clone(),
             other => other.to_string(),
         }
     }

@@ -5,15 +5,20 @@
 //! family of generic netlink ([`ethtool`]). A refusal comes back as an error with the kernel's own words.
 
 pub mod address;
+pub mod changes;
 pub mod error;
 pub mod ethtool;
 pub mod inventory;
+pub mod journal;
 pub mod lab;
 mod lab_lock;
 pub mod links;
 pub mod netns;
+mod raw;
+pub mod restore;
 pub mod route;
 mod rtnl;
+pub mod settings;
 pub mod sysctl;
 pub mod sysfs;
 pub mod veth;

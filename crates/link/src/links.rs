@@ -126,6 +126,15 @@ pub fn set_mtu(name: &str, mtu_bytes: u32) -> Result<()> {
     change(name, &operation, |message| message.attributes.push(LinkAttribute::Mtu(mtu_bytes)))
 }
 
+/// Sets how many packets a link's queue holds, where its discipline goes by that (`ip link set txqueuelen`).
+///
+/// # Errors
+/// [`LinkError::NoSuchLink`], or the kernel's refusal of the value.
+pub fn set_tx_queue_length(name: &str, packets: u32) -> Result<()> {
+    let operation = format!("set txqueuelen of {name} to {packets}");
+    change(name, &operation, |message| message.attributes.push(LinkAttribute::TxQueueLen(packets)))
+}
+
 /// Deletes a link; a veth goes with its other end.
 ///
 /// # Errors

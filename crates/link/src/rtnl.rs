@@ -5,6 +5,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 
 use crate::error::Result;
 use crate::netns;
+use crate::raw::Raw;
 
 pub(crate) struct Rtnl(Netlink);
 
@@ -27,6 +28,17 @@ impl Rtnl {
         operation: &str,
         message: RouteNetlinkMessage,
     ) -> Result<Vec<RouteNetlinkMessage>> {
+        Ok(self.0.dump(operation, message).map_err(placed)?)
+    }
+
+    /// A request whose answer nobody needs, as bytes.
+    pub(crate) fn raw_request(&mut self, operation: &str, message: Raw, flags: u16) -> Result<()> {
+        self.0.request(operation, message, flags).map_err(placed)?;
+        Ok(())
+    }
+
+    /// A list as the kernel sends it.
+    pub(crate) fn raw_dump(&mut self, operation: &str, message: Raw) -> Result<Vec<Raw>> {
         Ok(self.0.dump(operation, message).map_err(placed)?)
     }
 }

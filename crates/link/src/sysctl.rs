@@ -32,6 +32,15 @@ pub fn exists(name: &str) -> bool {
     path_of(name).is_ok_and(|path| path.exists())
 }
 
+/// The one spelling of a name that has several: its path below `/proc/sys`.
+///
+/// # Errors
+/// [`LinkError::Invalid`] for a name that can't be one.
+pub(crate) fn canonical(name: &str) -> Result<String> {
+    let path = path_of(name)?;
+    Ok(path.strip_prefix(ROOT).unwrap_or(&path).display().to_string())
+}
+
 /// As sysctl(8): whichever of `.` and `/` comes first separates, and the other stands for itself, so that both
 /// `net/ipv4/conf/eth0.1/mtu` and `net.ipv4.conf.eth0/1.mtu` name the link `eth0.1`.
 fn path_of(name: &str) -> Result<PathBuf> {

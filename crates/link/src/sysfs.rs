@@ -78,7 +78,8 @@ pub fn steering(link: &str) -> BTreeMap<String, String> {
     steering
 }
 
-fn class_folder(link: &str) -> PathBuf {
+/// The folder of a link in `/sys/class/net`.
+pub(crate) fn class_folder(link: &str) -> PathBuf {
     // A link's name can't hold a slash, but the argument might.
     Path::new("/sys/class/net").join(link.replace('/', "!"))
 }

@@ -85,6 +85,11 @@ impl<'a> Attributes<'a> {
         self.0.iter().filter(move |(other, _)| *other == kind).map(|(_, value)| *value)
     }
 
+    /// All attributes in order.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (u16, &'a [u8])> {
+        self.0.iter().copied()
+    }
+
     pub(crate) fn has(&self, kind: u16) -> bool {
         self.bytes(kind).is_some()
     }

@@ -4,7 +4,7 @@
 //!
 //! Source: the kernel's Documentation/networking/ethtool-netlink.rst.
 
-mod attribute;
+pub(crate) mod attribute;
 mod bitset;
 mod features;
 mod message;

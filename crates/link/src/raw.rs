@@ -1,0 +1,80 @@
+//! Netlink messages as the kernel sends them, for what must be put back exactly as it was.
+
+use std::convert::Infallible;
+
+use netlink_packet_core::{NetlinkDeserializable, NetlinkHeader, NetlinkSerializable};
+
+/// A message as bytes: its fixed structure and its attributes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Raw {
+    pub(crate) kind: u16,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl NetlinkSerializable for Raw {
+    fn message_type(&self) -> u16 {
+        self.kind
+    }
+
+    fn buffer_len(&self) -> usize {
+        self.payload.len()
+    }
+
+    fn serialize(&self, buffer: &mut [u8]) {
+        buffer.copy_from_slice(&self.payload);
+    }
+}
+
+impl NetlinkDeserializable for Raw {
+    type Error = Infallible;
+
+    fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, Infallible> {
+        Ok(Self { kind: header.message_type, payload: payload.to_vec() })
+    }
+}
+
+/// Appends an attribute, padded as netlink wants it.
+pub(crate) fn push_attribute(payload: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    const HEADER: usize = 4;
+    let length = u16::try_from(value.len() + HEADER).unwrap_or(u16::MAX);
+    payload.extend(length.to_ne_bytes());
+    payload.extend(kind.to_ne_bytes());
+    payload.extend(&value[..usize::from(length) - HEADER]);
+    payload.resize(payload.len().next_multiple_of(4), 0);
+}
+
+/// The 32-bit word at an offset, `None` beyond the end.
+pub(crate) fn word(bytes: &[u8], offset: usize) -> Option<u32> {
+    bytes.get(offset..)?.first_chunk().map(|word| u32::from_ne_bytes(*word))
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The bytes behind [`hex`]; `None` for anything else.
+pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    if !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    digits.chunks_exact(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_padded_and_hex_goes_both_ways() {
+        let mut payload = Vec::new();
+        push_attribute(&mut payload, 3, b"fq\0");
+        assert_eq!(payload.len(), 8);
+        assert_eq!(unhex(&hex(&payload)), Some(payload));
+        assert_eq!(unhex("abc"), None);
+        assert_eq!(unhex("zz"), None);
+        assert_eq!(word(&[1, 2, 3], 0), None);
+    }
+}
