@@ -25,6 +25,7 @@ mod deadline;
 mod leak;
 mod netns;
 mod port;
+mod program;
 pub mod skip;
 
 pub use child::{ChildGuard, Finished, run_within, wait_until_gone};
@@ -32,4 +33,5 @@ pub use deadline::{eventually, within};
 pub use leak::{LeakCheck, Leaks};
 pub use netns::{Netns, Wire};
 pub use port::{free_tcp_port, free_udp_port};
+pub use program::{ORDINARY_USER, Program, PublicProgram, as_ordinary_user, records};
 pub use skip::Skip;
