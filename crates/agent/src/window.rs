@@ -14,6 +14,8 @@ use crate::trial::TrialFailure;
 
 /// The last part of a wait is slept precisely, since a condition variable wakes late.
 const PRECISE_NS: u64 = 3_000_000;
+/// How long before the traffic's start the opening sample of a window without warm-up is taken.
+const SAMPLE_LEAD_NS: u64 = 2_000_000;
 /// How often a running trial is looked at for failed streams.
 const WATCH_NS: u64 = 100_000_000;
 /// How often a trial that a count ends is looked at for its end.
@@ -98,19 +100,17 @@ pub fn run(
     control: &WindowControl,
     say: &dyn Fn(&Reply),
 ) -> Result<Samples, TrialFailure> {
-    if schedule.window_start_ns <= schedule.traffic_start_ns {
-        // Without a warm-up every byte belongs to the window.
-        endpoint.enter_phase(Phase::Window);
-    }
-    endpoint.start(schedule.traffic_start_ns);
-    let endpoint = &*endpoint;
     let mut window = WindowRun { endpoint, meter, schedule, control, say, done_ns: None, ended_early: false };
-    window.wait(schedule.window_start_ns)?;
-    endpoint.enter_phase(Phase::Window);
-    let start = window.sample()?;
-    let intervals = window.pass(&start, interval_ns)?;
-    endpoint.enter_phase(Phase::Tail);
+    let start = if schedule.window_start_ns > schedule.traffic_start_ns {
+        window.open_after_warmup()?
+    } else {
+        window.open_with_traffic()?
+    };
+    let (mut intervals, before) = window.pass(&start, interval_ns)?;
+    window.endpoint.enter_phase(Phase::Tail);
     let end = window.sample()?;
+    // The last one ends with the window, also where that is not a whole interval.
+    intervals.extend(before.and_then(|before| window.last_interval(&start, &before, &end)));
     let (done_ns, ended_early) = (window.done_ns, window.ended_early);
     Ok(Samples {
         start,
@@ -123,7 +123,7 @@ pub fn run(
 }
 
 struct WindowRun<'a> {
-    endpoint: &'a Endpoint,
+    endpoint: &'a mut Endpoint,
     meter: &'a mut Meter,
     schedule: Schedule,
     control: &'a WindowControl,
@@ -133,12 +133,29 @@ struct WindowRun<'a> {
 }
 
 impl WindowRun<'_> {
-    /// Lets the window pass; gives its intervals.
+    fn open_after_warmup(&mut self) -> Result<Instant, TrialFailure> {
+        self.endpoint.start(self.schedule.traffic_start_ns);
+        self.wait(self.schedule.window_start_ns)?;
+        self.endpoint.enter_phase(Phase::Window);
+        self.sample()
+    }
+
+    /// Without a warm-up every byte belongs to the window: its sample is taken just before the first can move.
+    fn open_with_traffic(&mut self) -> Result<Instant, TrialFailure> {
+        self.endpoint.enter_phase(Phase::Window);
+        self.wait(self.schedule.traffic_start_ns.saturating_sub(SAMPLE_LEAD_NS))?;
+        let mut start = self.sample()?;
+        start.traffic.at_ns = self.schedule.traffic_start_ns.max(clock::monotonic_ns());
+        self.endpoint.start(self.schedule.traffic_start_ns);
+        Ok(start)
+    }
+
+    /// Lets the window pass; gives its intervals, and where the last of them ended if intervals are asked for.
     fn pass(
         &mut self,
         start: &Instant,
         interval_ns: Option<u64>,
-    ) -> Result<Vec<IntervalReading>, TrialFailure> {
+    ) -> Result<(Vec<IntervalReading>, Option<Boundary>), TrialFailure> {
         let mut intervals = Vec::new();
         let mut before = start.boundary();
         let mut next_boundary = interval_ns.map(|ns| start.traffic.at_ns + ns);
@@ -163,16 +180,16 @@ impl WindowRun<'_> {
                 next_boundary = Some(boundary + length);
             }
         }
-        // The last one ends with the window, also where that is not a whole interval.
-        if interval_ns.is_some() {
-            let now = self.boundary()?;
-            let interval = interval(start, &before, &now);
-            if interval.duration_ns > 0 {
-                (self.say)(&Reply::Interval(interval.clone()));
-                intervals.push(interval);
-            }
+        Ok((intervals, interval_ns.map(|_| before)))
+    }
+
+    fn last_interval(&self, start: &Instant, before: &Boundary, end: &Instant) -> Option<IntervalReading> {
+        let last = interval(start, before, &end.boundary());
+        if last.duration_ns == 0 {
+            return None;
         }
-        Ok(intervals)
+        (self.say)(&Reply::Interval(last.clone()));
+        Some(last)
     }
 
     /// Waits; true where the window shall close now.
