@@ -241,6 +241,14 @@ fn set_buffer(
     }
 }
 
+/// Packets dropped at a socket so far, for want of room or a wrong checksum (`SO_MEMINFO`, `SK_MEMINFO_DROPS` of
+/// include/uapi/linux/sock_diag.h). It wraps.
+pub fn drops(socket: impl AsFd) -> Result<u32> {
+    const DROPS: usize = 8;
+    let values: [u32; MEMINFO_VALUES] = read(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, "read SO_MEMINFO")?;
+    Ok(values[DROPS])
+}
+
 fn queued(socket: impl AsFd, request: libc::Ioctl, operation: &'static str) -> Result<u32> {
     let fd = socket.as_fd().as_raw_fd();
     let mut bytes: c_int = 0;
@@ -252,11 +260,15 @@ fn queued(socket: impl AsFd, request: libc::Ioctl, operation: &'static str) -> R
     Ok(unsigned(bytes))
 }
 
+/// `SK_MEMINFO_VARS` (include/uapi/linux/sock_diag.h, since Linux 4.12).
+const MEMINFO_VALUES: usize = 9;
+
 /// Types whose every bit pattern is a value, so that the kernel may fill them.
 trait Plain: Copy + Default {}
 impl Plain for c_int {}
 impl Plain for c_uint {}
 impl Plain for u64 {}
+impl Plain for [u32; MEMINFO_VALUES] {}
 
 fn read<T: Plain>(socket: impl AsFd, level: c_int, name: c_int, operation: &'static str) -> Result<T> {
     let fd = socket.as_fd().as_raw_fd();

@@ -163,26 +163,30 @@ struct Accounts {
     checker: Option<Checker>,
 }
 
-/// The kernel's count of drops at the socket, as the first and the last datagram of the window carried it.
+/// The kernel's count of drops at the socket, around the window.
 ///
-/// A datagram carries the count of the moment at which it was queued (net/core/sock.c, `sock_recv_drops`), so the difference
-/// is what was dropped between those two.
+/// A datagram carries the count of the moment at which it was queued (net/core/sock.c, `sock_recv_drops`): so the last one
+/// of the warm-up tells what was dropped before the window, and the first one after it what was dropped until its end.
 #[derive(Debug, Default)]
 struct WindowDrops {
-    first_and_last: Option<(u32, u32)>,
+    before: u32,
+    after: Option<u32>,
 }
 
 impl WindowDrops {
     fn arrived(&mut self, phase: Phase, drops: u32) {
-        if phase != Phase::Window {
-            return;
+        match phase {
+            Phase::Warmup => self.before = drops,
+            Phase::Window => {}
+            Phase::Tail => {
+                self.after.get_or_insert(drops);
+            }
         }
-        let (_, last) = self.first_and_last.get_or_insert((drops, drops));
-        *last = drops;
     }
 
-    fn count(&self) -> u64 {
-        self.first_and_last.map_or(0, |(first, last)| u64::from(last.wrapping_sub(first)))
+    /// Drops in the window, where `now` is the count now.
+    fn count(&self, now: u32) -> u64 {
+        u64::from(self.after.unwrap_or(now).wrapping_sub(self.before))
     }
 }
 
@@ -222,7 +226,7 @@ impl UdpRecv {
                 break;
             }
         }
-        Ok(accounts.outcome())
+        Ok(accounts.outcome(sockopt::drops(socket)?))
     }
 }
 
@@ -260,7 +264,8 @@ impl Accounts {
             || quiet_since_ns.is_some_and(|since| clock::monotonic_ns().saturating_sub(since) >= QUIET_NS)
     }
 
-    fn outcome(self) -> Outcome {
+    /// What was found; `drops` is the socket's count at the end.
+    fn outcome(self, drops: u32) -> Outcome {
         let window = self.tracker.arrivals(Phase::Window);
         let reading = UdpReading {
             received: window.received,
@@ -268,7 +273,7 @@ impl Accounts {
             reordered: window.reordered,
             too_late: window.too_late,
             jitter_ns: self.jitter.ns(),
-            socket_drops: self.drops.count(),
+            socket_drops: self.drops.count(drops),
             ..UdpReading::default()
         };
         Outcome { udp: Some(reading), verify: self.checker.map(|c| c.found()), ..Outcome::default() }
