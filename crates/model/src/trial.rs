@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::units::{ByteCount, RateUnit};
-use crate::workload::{MAX_UDP_PAYLOAD, SendMethod, UDP_STREAM_HEADER, Workload};
+use crate::workload::{MAX_UDP_PAYLOAD, SendMethod, UDP_STREAM_HEADER, UdpRr, Workload};
 
 /// IP version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -83,7 +83,7 @@ pub const MAX_CALL_BYTES: u64 = 64 << 20;
 pub const MAX_IN_FLIGHT: u32 = 65_536;
 
 /// Why a trial cannot be run as asked; each says what would be right.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TrialError {
     /// A size is outside its range.
     #[error("{what} {given}: must be {min} to {max} bytes for {workload}")]
@@ -111,6 +111,18 @@ pub enum TrialError {
         /// Most.
         max: u64,
     },
+    /// A time is outside its range.
+    #[error("{what} {given}: must be {min} to {max} seconds")]
+    Seconds {
+        /// The option.
+        what: &'static str,
+        /// What was given, seconds.
+        given: f64,
+        /// Least, seconds.
+        min: f64,
+        /// Most, seconds.
+        max: f64,
+    },
     /// An option that this workload has no use for.
     #[error("{option} does not go with {workload}: {why}")]
     NotWith {
@@ -136,7 +148,7 @@ impl Trial {
         self.check_rate(name)?;
         match self.amount {
             Amount::DurationNs(ns) => {
-                check_count("-t (nanoseconds)", ns, 10_000_000, 7 * 86_400 * 1_000_000_000)?;
+                check_seconds("-t", ns, 10_000_000, 7 * 86_400 * 1_000_000_000)?;
             }
             Amount::Bytes(bytes) => {
                 if self.workload.kind().is_transactional() {
@@ -152,7 +164,7 @@ impl Trial {
             }
         }
         if let Some(ns) = self.interval_ns {
-            check_count("--interval (nanoseconds)", ns, 10_000_000, 86_400 * 1_000_000_000)?;
+            check_seconds("--interval", ns, 10_000_000, 86_400 * 1_000_000_000)?;
         }
         if let Some(mss) = self.workload.tcp_options().and_then(|o| o.mss_bytes) {
             check_count("--mss", u64::from(mss), 88, 65_495)?;
@@ -188,7 +200,7 @@ impl Trial {
                 check("--request", w.request, 1, MAX_UDP_PAYLOAD)?;
                 check("--response", w.response, 1, MAX_UDP_PAYLOAD)?;
                 check_in_flight(w.in_flight)?;
-                check_udp_rr_matching(w.request.0.min(w.response.0), w.in_flight, w.rate.is_some(), name)
+                check_udp_rr_matching(w, name)
             }
         }
     }
@@ -223,20 +235,20 @@ fn check_count(what: &'static str, given: u64, min: u64, max: u64) -> Result<(),
     if (min..=max).contains(&given) { Ok(()) } else { Err(TrialError::Count { what, given, min, max }) }
 }
 
+fn check_seconds(what: &'static str, given_ns: u64, min_ns: u64, max_ns: u64) -> Result<(), TrialError> {
+    if (min_ns..=max_ns).contains(&given_ns) {
+        return Ok(());
+    }
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    Err(TrialError::Seconds { what, given: seconds(given_ns), min: seconds(min_ns), max: seconds(max_ns) })
+}
+
 fn check_in_flight(in_flight: Option<u32>) -> Result<(), TrialError> {
     check_count("--in-flight", u64::from(in_flight.unwrap_or(1)), 1, u64::from(MAX_IN_FLIGHT))
 }
 
-/// A UDP answer is matched by the request's number, cut to the smaller size: n bytes tell 256^n requests apart.
-fn check_udp_rr_matching(
-    smaller: u64,
-    in_flight: Option<u32>,
-    open_loop: bool,
-    name: &'static str,
-) -> Result<(), TrialError> {
-    let outstanding = in_flight.unwrap_or(if open_loop { 1024 } else { 1 });
-    let room = 256_u64.saturating_pow(u32::try_from(smaller.min(8)).unwrap_or(8)) / 2;
-    if u64::from(outstanding) > room {
+fn check_udp_rr_matching(w: &UdpRr, name: &'static str) -> Result<(), TrialError> {
+    if w.outstanding() > w.most_outstanding() {
         return Err(TrialError::NotWith {
             option: "so many --in-flight",
             workload: name,
@@ -250,7 +262,7 @@ fn check_udp_rr_matching(
 mod tests {
     use super::*;
     use crate::units::Rate;
-    use crate::workload::{TcpOptions, TcpRr, TcpStream, UdpOptions, UdpRr, UdpStream};
+    use crate::workload::{TcpOptions, TcpRr, TcpStream, UdpOptions, UdpStream};
 
     fn trial(workload: Workload) -> Trial {
         Trial {

@@ -232,7 +232,8 @@ pub struct UdpRr {
     pub request: ByteCount,
     /// Response payload bytes, 1 to [`MAX_UDP_PAYLOAD`].
     pub response: ByteCount,
-    /// Requests outstanding on each socket; `None` is 1 for a closed loop and 1024 for an open one.
+    /// Requests outstanding on each socket; `None` is 1 for a closed loop and 1024 for an open one, or as many as the
+    /// smaller message can tell apart.
     pub in_flight: Option<u32>,
     /// Total requests a second over all sockets: makes the load open-loop.
     pub rate: Option<Rate>,
@@ -240,6 +241,31 @@ pub struct UdpRr {
     pub timeout_ns: u64,
     /// Socket options of both ends.
     pub socket: UdpOptions,
+}
+
+/// Requests outstanding on each connection of an open loop, where nothing else is asked for.
+pub const OPEN_LOOP_IN_FLIGHT: u32 = 1024;
+
+impl TcpRr {
+    /// Requests outstanding on each connection, as asked for or by default.
+    pub fn outstanding(&self) -> u32 {
+        self.in_flight.unwrap_or(if self.rate.is_some() { OPEN_LOOP_IN_FLIGHT } else { 1 })
+    }
+}
+
+impl UdpRr {
+    /// Requests outstanding on each socket, as asked for or by default.
+    pub fn outstanding(&self) -> u32 {
+        let default = if self.rate.is_some() { OPEN_LOOP_IN_FLIGHT } else { 1 };
+        self.in_flight.unwrap_or_else(|| default.min(self.most_outstanding()))
+    }
+
+    /// How many answers can be told apart: each is matched by its request's number, cut to the smaller size, and n bytes
+    /// tell 256^n requests apart, half of which may be late.
+    pub fn most_outstanding(&self) -> u32 {
+        let smaller = self.request.0.min(self.response.0).min(4);
+        u32::try_from(256_u64.pow(u32::try_from(smaller).unwrap_or(4)) / 2).unwrap_or(u32::MAX)
+    }
 }
 
 impl Workload {

@@ -22,9 +22,6 @@ use crate::tcp_stream::{StreamRecv, StreamSend};
 use crate::udp_rr::{UdpRrAnswer, UdpRrAsk};
 use crate::udp_stream::{UdpRecv, UdpSend};
 
-/// Requests outstanding on a connection of an open loop, where none are given.
-const OPEN_LOOP_IN_FLIGHT: u32 = 1024;
-
 /// A proven connection, or a connected UDP socket.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -156,7 +153,7 @@ impl Planner<'_> {
 
     fn tcp_rr(&self, w: &workload::TcpRr) -> Vec<LanePlan> {
         let exchange = self.exchange(w.request.as_usize(), w.response.as_usize());
-        let in_flight = in_flight(w.in_flight, w.rate.is_some());
+        let in_flight = w.outstanding() as usize;
         let each = |link: &Link| {
             let (socket, exchange, share) =
                 (link.socket.clone(), exchange.clone(), self.share(link.claim.stream));
@@ -239,7 +236,7 @@ impl Planner<'_> {
             let job = UdpRrAsk {
                 socket,
                 exchange,
-                in_flight: in_flight(w.in_flight, w.rate.is_some()),
+                in_flight: w.outstanding() as usize,
                 rate: w.rate.map(|r| (r, self.side.trial.streams)),
                 share: self.share(link.claim.stream),
                 timeout_ns: w.timeout_ns.max(1),
@@ -287,10 +284,6 @@ impl Planner<'_> {
 
 /// Most bytes that a reader of several messages takes at once; a checker compares them in one go.
 const READ_AHEAD: usize = 64 << 10;
-
-fn in_flight(given: Option<u32>, open_loop: bool) -> usize {
-    given.unwrap_or(if open_loop { OPEN_LOOP_IN_FLIGHT } else { 1 }).max(1) as usize
-}
 
 fn lane(
     link: &Link,
