@@ -1,5 +1,7 @@
 //! What linerate says of its traffic, against counts that it has no part in.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint knows only test functions")]
+
 use std::time::{Duration, Instant};
 
 use linerate_model::Record;

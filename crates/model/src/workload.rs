@@ -249,7 +249,8 @@ pub const OPEN_LOOP_IN_FLIGHT: u32 = 1024;
 impl TcpRr {
     /// Requests outstanding on each connection, as asked for or by default.
     pub fn outstanding(&self) -> u32 {
-        self.in_flight.unwrap_or(if self.rate.is_some() { OPEN_LOOP_IN_FLIGHT } else { 1 })
+        let default = if self.rate.is_some() { OPEN_LOOP_IN_FLIGHT } else { 1 };
+        self.in_flight.unwrap_or(default)
     }
 }
 
