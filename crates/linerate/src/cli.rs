@@ -226,6 +226,12 @@ pub(crate) struct ServeArgs {
     /// File with a secret that clients must know; it never crosses the wire.
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
+    /// Serve counts as Prometheus text at this address (http://ADDR/metrics).
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) stats: Option<std::net::SocketAddr>,
+    /// Log as JSON lines.
+    #[arg(long)]
+    pub(crate) log_json: bool,
 }
 
 #[derive(Debug, Args)]

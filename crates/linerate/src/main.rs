@@ -5,6 +5,7 @@ mod cmd;
 mod failure;
 mod progress;
 mod request;
+mod serve;
 mod signals;
 
 use std::process::ExitCode;

@@ -1,5 +1,6 @@
 //! `linerate serve`: the far end for others.
 
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use linerate_agent::auth::Secret;
@@ -9,10 +10,12 @@ use linerate_model::units::parse_seconds_ns;
 
 use crate::cli::ServeArgs;
 use crate::failure::Failure;
+use crate::serve::activation::Handed;
+use crate::serve::stats::Stats;
 use crate::signals;
 
 pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
+    start_log(args.log_json);
     let admission = admission(&args)?;
     let stop = signals::stop_flag()?;
     let doors = doors(&args)?;
@@ -20,10 +23,28 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
         let address = door.address().map_err(Failure::node)?;
         tracing::info!(protocol = door.name, %address, "serving");
     }
-    server::run(&doors, &admission, &stop, log)
+    let stats = Stats::default();
+    if let Some(address) = args.stats {
+        let address = stats.serve(address, admission.clone())?;
+        tracing::info!(%address, "serving counts");
+    }
+    let tell = move |protocol, event: ServerEvent| {
+        stats.count(protocol, &event);
+        log(protocol, event);
+    };
+    server::run(&doors, &admission, &stop, tell)
         .map_err(|e| Failure::node(format!("wait for clients: {e}")))?;
     tracing::info!("stopped by a signal");
     Ok(ExitCode::Good)
+}
+
+fn start_log(json: bool) {
+    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false);
+    if json {
+        log.json().flatten_event(true).init();
+    } else {
+        log.with_ansi(std::io::stderr().is_terminal()).init();
+    }
 }
 
 fn admission(args: &ServeArgs) -> Result<Admission, Failure> {
@@ -41,9 +62,14 @@ fn doors(args: &ServeArgs) -> Result<Vec<Door>, Failure> {
             .map(Duration::from_nanos),
         secret: args.secret_file.as_deref().map(Secret::from_file).transpose().map_err(Failure::usage)?,
     };
-    let door =
-        Door::listen("linerate", args.bind, args.port, server::own_service(own)).map_err(Failure::node)?;
-    Ok(vec![door.refusing_with(server::refuse_own)])
+    let mut handed = Handed::take()?;
+    let mut open = |name, port, service| match handed.on_port(port) {
+        Some(listener) => Ok(Door::over(name, listener, service)),
+        None => Door::listen(name, args.bind, port, service).map_err(Failure::node),
+    };
+    let own = open("linerate", args.port, server::own_service(own))?.refusing_with(server::refuse_own);
+    handed.finish()?;
+    Ok(vec![own])
 }
 
 fn log(protocol: &'static str, event: ServerEvent) {
