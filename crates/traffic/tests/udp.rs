@@ -83,10 +83,9 @@ fn what_the_receivers_socket_drops_is_counted() {
     no_errors(&seen.peer);
     let (sent, got) = (seen.dut.streams[0].udp.unwrap(), seen.peer.streams[0].udp.unwrap());
     assert!(got.received < sent.sent, "a socket of 6000 bytes can't keep up");
-    let lost = seen.dut.streams[0].total.sent.messages - seen.peer.streams[0].total.received.messages;
-    // The count travels with a datagram, so the drops behind the last one are not in it.
-    assert!(got.socket_drops > 0 && got.socket_drops <= lost, "{} of {lost}", got.socket_drops);
-    assert!(got.socket_drops * 10 >= lost * 9, "{} of {lost}", got.socket_drops);
+    let lost = sent.sent - got.received;
+    // Between the last datagram of the warm-up and the first of the window nothing tells whose drops they were.
+    assert!(got.socket_drops.abs_diff(lost) * 10 <= lost, "{} of {lost}", got.socket_drops);
 }
 
 #[test]
