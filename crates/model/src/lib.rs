@@ -17,9 +17,11 @@ pub mod node;
 pub mod reading;
 pub mod record;
 pub mod summary;
+pub mod trend;
 pub mod trial;
 pub mod units;
 pub mod values;
+pub mod verdict;
 pub mod workload;
 
 pub use node::NodeUrl;

@@ -24,8 +24,8 @@ pub fn hazard_lines(records: &[Record], width: usize, color: bool) -> Vec<String
     lines
 }
 
-struct Group<'a> {
-    hazard: &'a Hazard,
+pub(crate) struct Group<'a> {
+    pub(crate) hazard: &'a Hazard,
     trials: Vec<&'a Record>,
     /// What the first trial has to say; a hazard of one kind can have several reasons there.
     evidence: Vec<&'a str>,
@@ -35,7 +35,7 @@ struct Group<'a> {
 
 impl Group<'_> {
     /// `dut, 3 of 6 trials`.
-    fn place(&self, of: usize) -> String {
+    pub(crate) fn place(&self, of: usize) -> String {
         let side = match self.hazard.side {
             Some(Side::Dut) => "dut, ",
             Some(Side::Peer) => "peer, ",
@@ -50,13 +50,14 @@ impl Group<'_> {
         format!("{side}{trials}")
     }
 
-    fn evidence(&self) -> String {
+    pub(crate) fn evidence(&self) -> String {
         let first = if self.varies { "first: " } else { "" };
         format!("{first}{}", self.evidence.join("; "))
     }
 }
 
-fn group(records: &[Record]) -> Vec<Group<'_>> {
+/// The hazards of records, those of one kind on one node together.
+pub(crate) fn group(records: &[Record]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for record in records {
         for hazard in &record.hazards {

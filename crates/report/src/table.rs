@@ -1,10 +1,11 @@
 //! Records as tables for a terminal: one table for each kind of workload, then environment and hazards.
 
-mod columns;
+pub(crate) mod columns;
 mod factors;
 mod grid;
+pub(crate) mod model;
 mod notes;
-mod rows;
+pub(crate) mod rows;
 
 use linerate_model::Record;
 use linerate_model::workload::{Workload, WorkloadKind};
@@ -43,7 +44,7 @@ pub fn table(records: &[Record], options: &TableOptions) -> String {
         return String::new();
     }
     let mut sections = Vec::new();
-    for kind in [TableKind::TcpStreams, TableKind::UdpStreams, TableKind::Transactions] {
+    for kind in TableKind::ALL {
         // A shared kernel has other columns for CPU: such records get their own table.
         for shared in [true, false] {
             let of_kind: Vec<&Record> = records
@@ -65,14 +66,17 @@ pub fn table(records: &[Record], options: &TableOptions) -> String {
 
 /// Which columns apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TableKind {
+pub(crate) enum TableKind {
     TcpStreams,
     UdpStreams,
     Transactions,
 }
 
 impl TableKind {
-    fn of(record: &Record) -> Self {
+    /// Every kind, in the order shown.
+    pub(crate) const ALL: [Self; 3] = [Self::TcpStreams, Self::UdpStreams, Self::Transactions];
+
+    pub(crate) fn of(record: &Record) -> Self {
         match record.trial.workload.kind() {
             WorkloadKind::TcpStream | WorkloadKind::TcpReverse | WorkloadKind::TcpBidir => Self::TcpStreams,
             WorkloadKind::UdpStream => Self::UdpStreams,
@@ -80,7 +84,7 @@ impl TableKind {
         }
     }
 
-    fn title(self) -> &'static str {
+    pub(crate) fn title(self) -> &'static str {
         match self {
             Self::TcpStreams => "TCP streams",
             Self::UdpStreams => "UDP streams",
@@ -97,8 +101,15 @@ fn section(kind: TableKind, records: &[&Record], options: &TableOptions) -> Vec<
     lines
 }
 
-/// The kind, with every factor that is the same in all rows and has no column of its own.
 fn title(kind: TableKind, records: &[&Record], options: &TableOptions) -> Vec<String> {
+    wrap("", 2, &title_text(kind, records), options.width)
+        .into_iter()
+        .map(|line| paint(&line, Style::Bold, options.color))
+        .collect()
+}
+
+/// The kind, with every factor that is the same in all rows and has no column of its own.
+fn title_text(kind: TableKind, records: &[&Record]) -> String {
     let mut words = vec![kind.title().to_owned()];
     let family = records[0].trial.family;
     if records.iter().all(|r| r.trial.family == family) {
@@ -111,13 +122,22 @@ fn title(kind: TableKind, records: &[&Record], options: &TableOptions) -> Vec<St
         let all = records.iter().all(|r| workloads.contains(&r.trial.workload.kind()));
         words.push(if all { phrase } else { format!("{phrase} ({})", names.join(" ")) });
     }
-    wrap("", 2, &words.join(", "), options.width)
-        .into_iter()
-        .map(|line| paint(&line, Style::Bold, options.color))
-        .collect()
+    words.join(", ")
 }
 
 fn legend(kind: TableKind, records: &[&Record], options: &TableOptions) -> Vec<String> {
+    let text = legend_text(kind, records);
+    if text.is_empty() {
+        return Vec::new();
+    }
+    wrap("", 0, &text, options.width)
+        .into_iter()
+        .map(|line| paint(&line, Style::Dim, options.color))
+        .collect()
+}
+
+/// What has to be said below a table; empty for nothing.
+fn legend_text(kind: TableKind, records: &[&Record]) -> String {
     let mut sentences = Vec::new();
     if records[0].summary.cpu.shared.is_some() {
         sentences.push("both: the shared machine, counted once; dut*, peer*: traffic threads alone.");
@@ -139,11 +159,5 @@ fn legend(kind: TableKind, records: &[&Record], options: &TableOptions) -> Vec<S
         let verdict = format!(" verify: {bad} bad of {} bytes checked.", numbers::bytes(bytes));
         text += &verdict;
     }
-    if text.is_empty() {
-        return Vec::new();
-    }
-    wrap("", 0, &text, options.width)
-        .into_iter()
-        .map(|line| paint(&line, Style::Dim, options.color))
-        .collect()
+    text
 }

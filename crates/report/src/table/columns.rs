@@ -303,7 +303,7 @@ fn cpu(
 }
 
 /// Messages so large that their goodput says something.
-fn moves_bulk(workload: &Workload) -> bool {
+pub(crate) fn moves_bulk(workload: &Workload) -> bool {
     const BULK_BYTES: u64 = 1024;
     match workload {
         Workload::TcpRr(w) => w.request.0.max(w.response.0) >= BULK_BYTES,

@@ -23,7 +23,7 @@ pub(super) struct Layout {
 }
 
 /// From roomy to tight: the first that fits is taken, or the last.
-const LAYOUTS: [Layout; 8] = [
+pub(super) const LAYOUTS: [Layout; 8] = [
     Layout { gap: 2, merged_streams: false, short_limits: false, given_way: 0 },
     Layout { gap: 1, merged_streams: false, short_limits: false, given_way: 0 },
     Layout { gap: 1, merged_streams: true, short_limits: false, given_way: 0 },

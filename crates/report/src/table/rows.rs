@@ -44,7 +44,7 @@ pub(super) fn rows<'a>(records: &[&'a Record]) -> Vec<Row<'a>> {
 }
 
 /// Median, least and most of values; `None` for none.
-pub(super) fn spread(values: impl Iterator<Item = f64>) -> Option<Spread> {
+pub(crate) fn spread(values: impl Iterator<Item = f64>) -> Option<Spread> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let (least, most) = (*values.first()?, *values.last()?);
@@ -59,10 +59,10 @@ pub(super) fn spread(values: impl Iterator<Item = f64>) -> Option<Spread> {
 
 /// Where values lie.
 #[derive(Debug, PartialEq)]
-pub(super) struct Spread {
-    pub(super) median: f64,
-    pub(super) least: f64,
-    pub(super) most: f64,
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    pub(crate) least: f64,
+    pub(crate) most: f64,
 }
 
 #[cfg(test)]

@@ -2,10 +2,12 @@
 
 mod csv;
 mod documents;
+mod html;
 mod json;
 mod live;
 mod random;
 mod samples;
 mod schema;
 mod tables;
+mod verdicts;
 mod words;

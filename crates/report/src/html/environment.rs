@@ -1,0 +1,183 @@
+//! The environment of every node, fact by fact, and what differs.
+
+use std::collections::BTreeSet;
+
+use linerate_model::environment::Environment;
+use serde_json::Value;
+
+use super::Run;
+
+/// The environment as a table: a row for each fact, a column for each node of each run.
+pub(super) struct EnvironmentTable {
+    /// Heads of the columns.
+    pub(super) nodes: Vec<String>,
+    /// The facts.
+    pub(super) facts: Vec<Fact>,
+}
+
+/// A fact about all nodes.
+pub(super) struct Fact {
+    /// Its name.
+    pub(super) name: String,
+    /// What it is on each node; several values where it changed between trials.
+    pub(super) values: Vec<String>,
+    /// The nodes do not agree, or it changed between trials.
+    pub(super) differs: bool,
+    /// It says something about results; names and addresses differ between any two nodes.
+    pub(super) tells: bool,
+}
+
+impl EnvironmentTable {
+    /// The environments of all nodes of these runs.
+    pub(super) fn of(runs: &[Run<'_>]) -> Self {
+        let mut nodes = Vec::new();
+        let mut columns: Vec<Vec<Vec<(String, String)>>> = Vec::new();
+        for run in runs.iter().filter(|r| !r.records.is_empty()) {
+            for side in ["dut", "peer"] {
+                let node =
+                    |r: &linerate_model::Record| if side == "dut" { r.dut.clone() } else { r.peer.clone() };
+                let url = node(&run.records[0]).node;
+                let run_name = if runs.len() > 1 { format!("{}: ", run.name) } else { String::new() };
+                nodes.push(format!("{run_name}{side} ({url})"));
+                let environments: Vec<Environment> =
+                    run.records.iter().map(|r| node(r).environment).collect();
+                let mut distinct: Vec<&Environment> = Vec::new();
+                for environment in &environments {
+                    if !distinct.contains(&environment) {
+                        distinct.push(environment);
+                    }
+                }
+                columns.push(distinct.into_iter().map(facts).collect());
+            }
+        }
+        let mut names: Vec<String> = Vec::new();
+        for (name, _) in columns.iter().flatten().flatten() {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        let facts = names.into_iter().map(|name| {
+            let values: Vec<String> = columns.iter().map(|column| value(column, &name)).collect();
+            let differs =
+                values.windows(2).any(|w| w[0] != w[1]) || columns.iter().any(|c| changes(c, &name));
+            let tells = !OWN.iter().any(|own| name == *own || name.starts_with(&format!("{own} ")));
+            Fact { name, values, differs, tells }
+        });
+        Self { nodes, facts: facts.collect() }
+    }
+}
+
+impl EnvironmentTable {
+    /// Whether any difference says something.
+    pub(super) fn has_differences(&self) -> bool {
+        self.facts.iter().any(|f| f.differs && f.tells)
+    }
+}
+
+impl Fact {
+    /// Whether it belongs in a short list.
+    pub(super) fn is_main(&self) -> bool {
+        MAIN.contains(&self.name.as_str())
+    }
+}
+
+/// The facts of a short list.
+const MAIN: [&str; 22] = [
+    "host",
+    "kernel",
+    "architecture",
+    "cpu model",
+    "cpus online",
+    "numa nodes",
+    "memory bytes",
+    "hypervisor",
+    "governor",
+    "link name",
+    "link kind",
+    "link driver",
+    "link driver version",
+    "link firmware",
+    "link bus",
+    "link speed mbit",
+    "link mtu",
+    "link qdisc",
+    "link tx queues",
+    "link rx queues",
+    "link features tx-tcp-segmentation",
+    "link features rx-gro",
+];
+
+/// Facts that no two nodes or boots share, so that a difference says nothing.
+const OWN: [&str; 8] =
+    ["boot id", "link name", "link index", "link mac", "link addresses", "link bus", "link irqs", "host"];
+
+fn values<'a>(column: &'a [Vec<(String, String)>], name: &str) -> BTreeSet<&'a str> {
+    let of = |facts: &'a Vec<(String, String)>| {
+        facts.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str())
+    };
+    column.iter().map(of).collect()
+}
+
+fn value(column: &[Vec<(String, String)>], name: &str) -> String {
+    let distinct: Vec<&str> =
+        values(column, name).into_iter().map(|v| if v.is_empty() { "-" } else { v }).collect();
+    distinct.join(" | ")
+}
+
+fn changes(column: &[Vec<(String, String)>], name: &str) -> bool {
+    values(column, name).len() > 1
+}
+
+/// Name and value of all that is known. Made from the serialized form, so that no field is forgotten.
+fn facts(environment: &Environment) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    if let Ok(value) = serde_json::to_value(environment) {
+        collect("", &value, &mut facts);
+    }
+    facts
+}
+
+fn collect(path: &str, value: &Value, facts: &mut Vec<(String, String)>) {
+    match value {
+        Value::Null => {}
+        Value::Object(fields) => match feature(value) {
+            Some(state) => facts.push((path.to_owned(), state)),
+            None => {
+                for (field, inner) in fields {
+                    let field = if path.is_empty() || path == "link" {
+                        field.replace('_', " ")
+                    } else {
+                        field.clone()
+                    };
+                    collect(format!("{path} {field}").trim_start(), inner, facts);
+                }
+            }
+        },
+        Value::Array(items) if items.is_empty() => {}
+        Value::Array(items) => {
+            let texts: Vec<String> = items.iter().map(text).collect();
+            facts.push((path.to_owned(), texts.join(", ")));
+        }
+        other => facts.push((path.to_owned(), text(other))),
+    }
+}
+
+/// `on`, `off`, and whether it can be changed, for a link's feature.
+fn feature(value: &Value) -> Option<String> {
+    let fields = value.as_object().filter(|f| f.len() == 2)?;
+    let (on, changeable) = (fields.get("on")?.as_bool()?, fields.get("changeable")?.as_bool()?);
+    let state = if on { "on" } else { "off" };
+    Some(if changeable { state.to_owned() } else { format!("{state} (fixed)") })
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(yes) => if *yes { "yes" } else { "no" }.to_owned(),
+        Value::Object(fields) => {
+            let parts: Vec<String> = fields.iter().map(|(name, v)| format!("{name} {}", text(v))).collect();
+            parts.join(" ")
+        }
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,143 @@
+//! Reports as pages: what they say, and that strangers' bytes stay text.
+
+use linerate_model::Record;
+use linerate_model::hazard::HazardKind;
+use linerate_model::trial::{Family, Side};
+use linerate_model::workload::WorkloadKind;
+use linerate_report::{HtmlOptions, Interval, Run, html};
+
+use crate::samples::{Sample, hazard, record, sample, with_size};
+use crate::verdicts::verdict_table;
+
+fn run<'a>(name: &str, records: &'a [Record]) -> Run<'a> {
+    Run { name: name.to_owned(), records, command: None }
+}
+
+fn page(records: &[Record]) -> String {
+    html(&[run("first", records)], &HtmlOptions::default())
+}
+
+fn records(samples: &[Sample]) -> Vec<Record> {
+    samples.iter().zip(0..).map(|(s, n)| record(n, s)).collect()
+}
+
+fn sizes() -> Vec<Record> {
+    let mut samples = Vec::new();
+    for repeat in 0..3 {
+        for (size, pace) in [(128, 2e8), (1024, 9e8), (16_384, 2.1e9), (65_536, 2.9e9)] {
+            let mut s = with_size(sample(WorkloadKind::TcpStream), size);
+            s.trial.repeat = repeat;
+            s.pace = pace * (1.0 + f64::from(repeat) * 0.01);
+            samples.push(s);
+        }
+    }
+    records(&samples)
+}
+
+#[test]
+fn a_sweep_says_what_was_asked_and_answers() {
+    let page = page(&sizes());
+    assert!(page.contains("128, 1K, 16K, 64K"), "the levels");
+    assert!(
+        page.contains("tcp-stream carried 1.616 Gbit/s (size 128) to 23.43 Gbit/s (size 64K)"),
+        "the answer"
+    );
+    assert!(page.contains("Goodput by size"), "the plot");
+    assert!(page.contains("whiskers: least to most of the repeats"), "what whiskers mean");
+    let command = "linerate run ssh:bench@far --dut local --link eth1 --peer-link enp3s0f0 -w tcp-stream --family 4 \
+                   --size 128,1K,16K,64K --streams 1 --send write -t 10 --warmup 1 --interval 1 --repeat 3";
+    assert!(page.contains(command), "how to run it again");
+    assert!(page.contains("<td>6.18.5</td><td>6.12.48</td>"), "kernels differ");
+}
+
+#[test]
+fn a_page_needs_nothing_else() {
+    let page = page(&sizes());
+    for outside in ["<script", "<link", "<img", "<iframe", "@import", "url(", "src="] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    let addresses = page.matches("http").count();
+    assert_eq!(
+        addresses,
+        page.matches("xmlns=\"http://www.w3.org/2000/svg\"").count(),
+        "only the name of SVG"
+    );
+}
+
+#[test]
+fn strangers_bytes_stay_text() {
+    let evil = "</style><script>alert('x')</script>\"><b>&amp;";
+    let mut records = sizes();
+    for r in &mut records {
+        r.dut.environment.host = evil.to_owned();
+        r.dut.environment.kernel = format!("{evil}\u{1b}[2J");
+        r.limit.evidence = evil.to_owned();
+        r.hazards = vec![hazard(HazardKind::StealTime, Some(Side::Dut), evil, evil)];
+        if let Some(link) = &mut r.peer.environment.link {
+            link.name = evil.to_owned();
+            link.driver = Some(evil.to_owned());
+        }
+        r.dut.environment.sysctls.insert(evil.to_owned(), evil.to_owned());
+    }
+    let mut verdicts = verdict_table();
+    verdicts.base = evil.to_owned();
+    verdicts.rows[0].trial = evil.to_owned();
+    verdicts.rows[0].metric = evil.to_owned();
+    let options =
+        HtmlOptions { title: Some(evil.to_owned()), verdicts: Some(&verdicts), ..HtmlOptions::default() };
+    let run = Run { name: evil.to_owned(), records: &records, command: Some(evil.to_owned()) };
+    let page = html(&[run, self::run("other", &records)], &options);
+    assert!(page.contains("alert("), "it is shown");
+    assert!(!page.contains("<script"), "as text");
+    assert!(!page.contains("<b>"), "as text");
+    assert_eq!(page.matches("</style>").count(), 1, "the style sheet's own end");
+}
+
+#[test]
+fn every_workload_and_family_has_its_plots() {
+    let mut samples = Vec::new();
+    for family in [Family::V4, Family::V6] {
+        for kind in WorkloadKind::ALL {
+            let mut s = sample(kind);
+            s.shared = true;
+            s.trial.family = family;
+            samples.push(s);
+        }
+    }
+    let page = page(&records(&samples));
+    for title in
+        ["Goodput by workload", "Transactions by workload", "Latency distribution", "CPU by core, both nodes"]
+    {
+        assert!(page.contains(title), "{title}");
+    }
+    assert_eq!(page.matches("linerate run -w ").count(), 7, "a command for each workload");
+}
+
+#[test]
+fn runs_stand_side_by_side() {
+    let (base, mut new) = (sizes(), sizes());
+    for r in &mut new {
+        r.summary.goodput_bits_per_second *= 0.9;
+    }
+    let page = html(&[run("base", &base), run("new", &new)], &HtmlOptions::default());
+    assert!(page.contains("Side by side"));
+    assert!(page.contains("-10.0 %"), "the difference");
+    assert!(page.contains("base: dut (local)"), "environments of both");
+}
+
+#[test]
+fn whiskers_can_be_an_interval() {
+    let of = |values: &[f64]| (values.len() > 2).then(|| (values[0] * 0.5, values[0] * 2.0));
+    let interval = Some(Interval { name: "a wide interval", of: &of });
+    let records = sizes();
+    let page = html(&[run("r", &records)], &HtmlOptions { interval, ..HtmlOptions::default() });
+    assert!(page.contains("whiskers: a wide interval"));
+}
+
+#[test]
+fn nothing_measured_is_still_a_page() {
+    let page = html(&[], &HtmlOptions::default());
+    assert!(page.contains("No trial was completed."));
+    let page = self::page(&[]);
+    assert!(page.contains("</html>"));
+}
