@@ -111,6 +111,7 @@ fn stream(index: usize, found: StreamResult, start: &Instant, end: &Instant) -> 
         udp: found.udp,
         latency: found.latency,
         verify: found.verify,
+        zerocopy: found.zerocopy,
         error: found.error,
     }
 }

@@ -4,6 +4,7 @@ use linerate_model::hazard::{Hazard, HazardKind};
 use linerate_model::record::{NodeRecord, Outcome, Record};
 use linerate_model::summary::percent;
 use linerate_model::trial::Side;
+use linerate_model::units::total;
 
 /// Percent of the window from which stolen CPU time matters.
 const STEAL: f64 = 1.0;
@@ -164,6 +165,20 @@ fn of_sockets(on: Option<Side>, node: &NodeRecord, record: &Record, found: &mut 
                 "raise net.core.rmem_max and wmem_max",
             ));
         }
+    }
+    let zerocopy = || node.reading.streams.iter().filter_map(|s| s.zerocopy);
+    let copied: u64 = total(zerocopy().map(|z| z.copied_calls));
+    if copied > 0 {
+        let completed: u64 = total(zerocopy().map(|z| z.completed_calls));
+        found.push(hazard(
+            HazardKind::ZeroCopyCopied,
+            on,
+            format!(
+                "the kernel copied {:.1} % of the zero-copy sends after all ({copied} of {completed} calls)",
+                percent(copied, completed)
+            ),
+            "expected where both ends are on one machine, or the link has no scatter-gather; else see the driver",
+        ));
     }
     let errors: Vec<&str> = node.reading.streams.iter().filter_map(|s| s.error.as_deref()).collect();
     if let Some(first) = errors.first() {

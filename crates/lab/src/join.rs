@@ -16,6 +16,8 @@ pub struct Joined {
     pub run: String,
     /// Number of the trial within it.
     pub sequence: u32,
+    /// Where the trial stands in the plan.
+    pub place: Place,
     /// When it started, RFC 3339.
     pub started_at: String,
     /// What was asked for.
@@ -32,15 +34,29 @@ pub struct Joined {
     pub shared_kernel: bool,
 }
 
+/// Where a trial stands in its run's plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Seed of the order.
+    pub seed: u64,
+    /// The block, from 0.
+    pub block: u32,
+    /// The combination, from 0.
+    pub combination: u32,
+}
+
 /// Joins a record.
 pub fn record(joined: Joined) -> Record {
-    let Joined { run, sequence, started_at, trial, outcome, dut, peer, clock, shared_kernel } = joined;
+    let Joined { run, sequence, place, started_at, trial, outcome, dut, peer, clock, shared_kernel } = joined;
     let summary = summarize(&trial, &dut.2, &peer.2, shared_kernel);
     let node = |(node, environment, reading)| NodeRecord { node, environment, reading };
     let mut record = Record {
         schema: RECORD_SCHEMA.to_owned(),
         run,
         sequence,
+        seed: Some(place.seed),
+        block: Some(place.block),
+        combination: Some(place.combination),
         started_at,
         trial,
         outcome,

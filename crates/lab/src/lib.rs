@@ -3,15 +3,23 @@
 //! - [`connect`]: the two nodes of a test, and the private lab where none are named.
 //! - [`path`]: which links and addresses the traffic takes.
 //! - [`clock`]: how the two nodes' clocks relate, so that both sample at the same two instants.
-//! - [`runner`]: runs trials and tells events; prints nothing.
+//! - [`plan`]: which combinations run, in which order, and when it is enough.
+//! - [`course`]: runs a plan, block by block; [`standing`] tells how well each figure is known.
+//! - [`runner`]: runs one trial after the other and tells events; prints nothing.
 //! - [`join`]: two readings into a record, with [`limit`] and [`hazard`].
+//! - [`verdicts`]: what changed between two runs, or two levels of a factor, in the [`figures`] that matter.
 //! - [`stats`]: intervals, stop rule, verdicts and change points; pure functions on numbers.
 
 pub mod clock;
 pub mod connect;
+pub mod course;
+pub mod figures;
 pub mod hazard;
 pub mod join;
 pub mod limit;
 pub mod path;
+pub mod plan;
 pub mod runner;
+pub mod standing;
 pub mod stats;
+pub mod verdicts;

@@ -11,11 +11,11 @@ use linerate_model::environment::Environment;
 use linerate_model::event::Event;
 use linerate_model::reading::Reading;
 use linerate_model::record::{ClockSync, Outcome, Record};
-use linerate_model::trial::{Amount, Side, Trial};
+use linerate_model::trial::{Amount, Family, Side, Trial};
 use linerate_model::workload::WorkloadKind;
 
 use crate::clock;
-use crate::join::{self, Joined};
+use crate::join::{self, Joined, Place};
 use crate::path::Path;
 
 /// Time between the last preparation and the start of traffic: both nodes must have heard by then.
@@ -60,56 +60,59 @@ struct Surroundings {
     clock: ClockSync,
 }
 
-/// Runs trials in order; returns whether they all ran, or a signal ended the run.
-///
-/// # Errors
-/// Where a node fails. What was finished until then has been told as events.
-pub fn run(
-    bench: &mut Bench,
-    trials: &[Trial],
-    stop: &AtomicBool,
-    tell: &mut dyn FnMut(Event),
-) -> Result<Outcome, RunError> {
-    let run = run_id()?;
-    tell(Event::Planned { trials: trials.len(), expected_ns: expected_ns(trials) });
-    let mut surroundings = None;
-    for (sequence, trial) in trials.iter().enumerate() {
-        if stop.load(Ordering::Relaxed) {
-            return Ok(Outcome::Interrupted);
-        }
-        let sequence = u32::try_from(sequence).unwrap_or(u32::MAX);
-        let path = path_of(bench, trial)?;
-        let around = match surroundings.take() {
+/// Trials one after the other between two nodes, all of one run.
+pub struct Session<'a> {
+    bench: &'a mut Bench,
+    run: &'a str,
+    stop: &'a AtomicBool,
+    /// What is known of both nodes, as long as neither path nor settings change.
+    known: Option<(Family, Surroundings)>,
+}
+
+impl<'a> Session<'a> {
+    /// `run` is the run's id; `stop` ends the trial that is under way.
+    pub fn new(bench: &'a mut Bench, run: &'a str, stop: &'a AtomicBool) -> Self {
+        Self { bench, run, stop, known: None }
+    }
+
+    /// Runs one trial, and tells of its begin and its intervals.
+    ///
+    /// # Errors
+    /// Where a node fails.
+    pub fn run(
+        &mut self,
+        trial: &Trial,
+        sequence: u32,
+        place: Place,
+        tell: &mut dyn FnMut(Event),
+    ) -> Result<Record, RunError> {
+        let path = path_of(self.bench, trial)?;
+        let around = match self.known.take() {
             Some((family, around)) if family == trial.family => around,
-            _ => survey(bench, &path)?,
+            _ => survey(self.bench, &path)?,
         };
         tell(Event::TrialStarted { sequence, trial: trial.clone(), shared_kernel: around.shared_kernel });
-        let mut one = OneTrial { bench, path: &path, around: &around, trial, sequence, stop, tell };
-        let record = one.run(&run)?;
-        let outcome = record.outcome;
-        tell(Event::TrialFinished(Box::new(record)));
-        if outcome == Outcome::Interrupted {
-            return Ok(outcome);
-        }
-        surroundings = Some((trial.family, around));
+        let mut one = OneTrial {
+            bench: self.bench,
+            path: &path,
+            around: &around,
+            trial,
+            sequence,
+            place,
+            stop: self.stop,
+            tell,
+        };
+        let record = one.run(self.run)?;
+        self.known = Some((trial.family, around));
+        Ok(record)
     }
-    Ok(Outcome::Complete)
 }
 
-/// How long trials take together if all goes well, nanoseconds; `None` where counts end them.
-pub fn expected_ns(trials: &[Trial]) -> Option<u64> {
-    /// Opening, draining and reading, as seen on veth.
-    const OVERHEAD_NS: u64 = 150_000_000;
-    trials
-        .iter()
-        .map(|t| match t.amount {
-            Amount::DurationNs(ns) => Some(ns + t.warmup_ns + OVERHEAD_NS),
-            Amount::Bytes(_) | Amount::Transactions(_) => None,
-        })
-        .sum()
-}
-
-fn run_id() -> Result<String, RunError> {
+/// Draws an id for a run: 32 hex digits.
+///
+/// # Errors
+/// Where the system has no random bytes.
+pub fn run_id() -> Result<String, RunError> {
     let nonce = auth::nonce().map_err(|source| RunError::System { operation: "draw a run id", source })?;
     Ok(nonce.chars().take(32).collect())
 }
@@ -142,6 +145,7 @@ struct OneTrial<'a> {
     around: &'a Surroundings,
     trial: &'a Trial,
     sequence: u32,
+    place: Place,
     stop: &'a AtomicBool,
     tell: &'a mut dyn FnMut(Event),
 }
@@ -156,6 +160,7 @@ impl OneTrial<'_> {
         Ok(join::record(Joined {
             run: run.to_owned(),
             sequence: self.sequence,
+            place: self.place,
             started_at,
             trial: self.trial.clone(),
             outcome,

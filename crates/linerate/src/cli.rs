@@ -30,6 +30,18 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Measure between two nodes; without a peer, in a private lab on this machine.
     Run(Box<RunArgs>),
+    /// List the runs of the history.
+    History(HistoryArgs),
+    /// Show a run of the history again.
+    Show(ShowArgs),
+    /// Give a run a tag, or take one away.
+    Tag(TagArgs),
+    /// Write runs of the history to a file that `import` reads.
+    Export(ExportArgs),
+    /// Take runs that `export` wrote into the history.
+    Import(ImportArgs),
+    /// Remove runs from the history.
+    Rm(RmArgs),
     /// Be the far end for others: traffic only, no setting is changed and no command run.
     Serve(ServeArgs),
     /// List, or remove, labs that --keep-lab left up.
@@ -58,6 +70,10 @@ Examples:
   linerate run ssh:server --push -w tcp-stream,tcp-reverse --family 4,6
   linerate run tcp:server -w udp-stream --size 64 --rate 200kpps
   linerate run netns:b --dut netns:a -w tcp-rr --in-flight 1,8 --request 64 --response 1K
+  linerate run ssh:server -w tcp-stream --set dut.tso=on,off --send write,zerocopy --streams 8 --repeat 6
+                                               the four combinations, six times in randomised blocks
+  linerate run -w tcp-stream --confidence 95 --width 2%         repeat until it is known within 2 %
+  linerate run -f examples/message-size.toml --plan             what a file would run
   linerate run netns:b --dut netns:a -w tcp-rr --rate 10krps     open loop: latency from when a request was due
   linerate run tcp:server -w tcp-stream --verify --json -o run.json
 
@@ -75,15 +91,21 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) timing: TimingArgs,
     #[command(flatten)]
+    pub(crate) repeat: RepeatArgs,
+    #[command(flatten)]
+    pub(crate) experiment: ExperimentArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Nodes")]
 pub(crate) struct NodeArgs {
-    /// The node under test.
-    #[arg(long, value_name = "NODE", default_value = "local")]
-    pub(crate) dut: NodeUrl,
+    /// The node under test; this machine where none is named.
+    #[arg(long, value_name = "NODE")]
+    pub(crate) dut: Option<NodeUrl>,
     /// Link under test on the dut.
     #[arg(long, value_name = "IF")]
     pub(crate) link: Option<String>,
@@ -122,7 +144,7 @@ pub(crate) struct TrafficArgs {
     /// Parallel streams.
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(crate) streams: Vec<u32>,
-    /// How TCP streams send: write or sendfile.
+    /// How TCP streams send: write, sendfile or zerocopy (MSG_ZEROCOPY).
     #[arg(long, value_name = "METHOD", value_delimiter = ',')]
     pub(crate) send: Vec<String>,
     /// Socket buffers, as given to the kernel.
@@ -161,6 +183,9 @@ pub(crate) struct TrafficArgs {
     /// Check every payload byte at the receiver.
     #[arg(long)]
     pub(crate) verify: bool,
+    /// Change a setting for the run, and put it back: dut.tso=off, peer.gro=on,off, both.mtu=9000; as often as needed.
+    #[arg(long, value_name = "NODE.SETTING=VALUES")]
+    pub(crate) set: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -175,15 +200,66 @@ pub(crate) struct TimingArgs {
     /// End after this many transactions instead.
     #[arg(long, value_name = "N", conflicts_with_all = ["time", "bytes"])]
     pub(crate) transactions: Option<u64>,
+    /// Pause after a setting changed, seconds (1).
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) settle: Option<String>,
     /// Seconds of traffic before the window (0.5).
     #[arg(long, value_name = "SECONDS")]
     pub(crate) warmup: Option<String>,
-    /// Run everything this often.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) repeat: u32,
     /// Show, and record, intervals of this many seconds.
     #[arg(short, long, value_name = "SECONDS")]
     pub(crate) interval: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Repeats")]
+pub(crate) struct RepeatArgs {
+    /// Run everything this often, in randomised blocks (1).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) repeat: Option<u32>,
+    /// Repeat until goodput or transaction rate, and CPU, are known with this confidence (95).
+    #[arg(long, value_name = "PERCENT", conflicts_with = "repeat")]
+    pub(crate) confidence: Option<String>,
+    /// ... within this much of their median (2%).
+    #[arg(long, value_name = "PERCENT", conflicts_with = "repeat")]
+    pub(crate) width: Option<String>,
+    /// ... but at least so often (6 for 95 %).
+    #[arg(long, value_name = "N", conflicts_with = "repeat", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) min_repeat: Option<u32>,
+    /// ... and at most so often (30).
+    #[arg(long, value_name = "N", conflicts_with = "repeat", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) max_repeat: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Experiment")]
+pub(crate) struct ExperimentArgs {
+    /// Run an experiment file (docs/experiments.md).
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Print what would run, in which order and for how long, and stop.
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) plan: bool,
+    /// Seed of the order of trials; one is drawn, and recorded, where none is given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..1 << 53))]
+    pub(crate) seed: Option<u64>,
+    /// Go on with an interrupted run of the history: its id, a tag, or last.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "seed", "peer", "no_store"])]
+    pub(crate) resume: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "History")]
+pub(crate) struct StoreArgs {
+    /// The history to use, instead of that in $XDG_DATA_HOME/linerate.
+    #[arg(long, value_name = "FILE", env = "LINERATE_DB")]
+    pub(crate) db: Option<PathBuf>,
+    /// Keep the run out of the history.
+    #[arg(long)]
+    pub(crate) no_store: bool,
+    /// Give the run a tag, as often as needed.
+    #[arg(long, value_name = "TAG", conflicts_with = "no_store")]
+    pub(crate) tag: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -198,6 +274,12 @@ pub(crate) struct OutputArgs {
     /// Write the records as JSON to FILE as well.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Factors whose levels are the rows of the table, with commas.
+    #[arg(long, value_name = "FACTORS", value_delimiter = ',', conflicts_with_all = ["json", "csv"])]
+    pub(crate) rows: Vec<String>,
+    /// Factor whose levels are the columns of the table.
+    #[arg(long, value_name = "FACTOR", conflicts_with_all = ["json", "csv"])]
+    pub(crate) cols: Option<String>,
     /// Say for each trial what evidence names its limit.
     #[arg(long)]
     pub(crate) explain: bool,
@@ -270,4 +352,105 @@ pub(crate) struct AgentArgs {
     /// Enter this network namespace first.
     #[arg(long, value_name = "NAME")]
     pub(crate) netns: Option<String>,
+}
+
+/// Which history a command looks into.
+#[derive(Debug, Args)]
+pub(crate) struct DbArgs {
+    /// The history to use, instead of that in $XDG_DATA_HOME/linerate.
+    #[arg(long, value_name = "FILE", env = "LINERATE_DB")]
+    pub(crate) db: Option<PathBuf>,
+}
+
+/// Which runs are meant. Patterns have *, ? and [...].
+#[derive(Debug, Args)]
+pub(crate) struct FilterArgs {
+    /// With this tag.
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Option<String>,
+    /// Over this link of the dut.
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) link: Option<String>,
+    /// With this driver of the dut's link.
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) driver: Option<String>,
+    /// On this kernel release of the dut.
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) kernel: Option<String>,
+    /// On this dut, by its host name.
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) machine: Option<String>,
+    /// With a trial of this workload.
+    #[arg(short, long, value_name = "WORKLOAD")]
+    pub(crate) workload: Option<String>,
+    /// Begun then or later: 2026-11-30, 2026-11-30T12:00:00Z, or 7d for seven days ago.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Begun before then.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// At most so many, the newest.
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    #[command(flatten)]
+    pub(crate) db: DbArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The run: its id, the beginning of it, a tag, or last.
+    #[arg(default_value = "last")]
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) db: DbArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TagArgs {
+    /// The run: its id, the beginning of it, a tag, or last.
+    pub(crate) run: String,
+    /// Letters, digits and . _ : / + @ -
+    pub(crate) tag: String,
+    /// Take the tag away.
+    #[arg(long)]
+    pub(crate) remove: bool,
+    #[command(flatten)]
+    pub(crate) db: DbArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The runs; all of them where none is named.
+    pub(crate) runs: Vec<String>,
+    /// File to write; stdout where none is named.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) db: DbArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Files that `export` wrote; - is stdin.
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) db: DbArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RmArgs {
+    /// The runs: ids, tags, or last.
+    #[arg(required = true)]
+    pub(crate) runs: Vec<String>,
+    #[command(flatten)]
+    pub(crate) db: DbArgs,
 }

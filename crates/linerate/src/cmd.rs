@@ -1,7 +1,13 @@
 //! One file per subcommand.
 
 pub(crate) mod agent;
+pub(crate) mod export;
+pub(crate) mod history;
+pub(crate) mod import;
 pub(crate) mod lab;
+pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod show;
+pub(crate) mod tag;
 pub(crate) mod ttcp;

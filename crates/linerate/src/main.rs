@@ -1,8 +1,16 @@
 //! linerate: measures what a network link, its driver and the stack above it carry, and what that costs in CPU.
 
+mod asked;
 mod cli;
 mod cmd;
+mod experiment_file;
 mod failure;
+mod history;
+mod measure;
+mod options;
+mod output;
+mod plan_text;
+mod private;
 mod progress;
 mod request;
 mod serve;
@@ -18,6 +26,12 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command.unwrap_or_default() {
         Command::Run(args) => cmd::run::run(*args),
+        Command::History(args) => cmd::history::run(args),
+        Command::Show(args) => cmd::show::run(args),
+        Command::Tag(args) => cmd::tag::run(args),
+        Command::Export(args) => cmd::export::run(args),
+        Command::Import(args) => cmd::import::run(args),
+        Command::Rm(args) => cmd::rm::run(args),
         Command::Serve(args) => cmd::serve::run(args),
         Command::Lab(args) => cmd::lab::run(args),
         Command::Ttcp(args) => cmd::ttcp::run(args),

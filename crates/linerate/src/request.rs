@@ -1,178 +1,194 @@
-//! From the command line's words to an experiment.
+//! From the command line's words to what is asked for.
 
+use linerate_lab::plan::{Repeats, Until};
+use linerate_lab::standing;
 use linerate_model::experiment::{Experiment, Timing};
-use linerate_model::trial::{Family, Pinning};
-use linerate_model::units::{ByteCount, Rate, RateUnit, parse_seconds_ns};
-use linerate_model::values::{expand_sizes, parse_cpu_list};
-use linerate_model::workload::{SendMethod, WorkloadKind};
+use linerate_model::units::parse_seconds_ns;
+use linerate_model::workload::WorkloadKind;
 
-use crate::cli::{RunArgs, TimingArgs, TrafficArgs};
+use crate::asked::{Asked, DEFAULT_SETTLE_NS, NodesAsked};
+use crate::cli::{NodeArgs, RepeatArgs, RunArgs, TimingArgs, TrafficArgs};
 use crate::failure::Failure;
+use crate::{experiment_file, options};
 
 /// Window of each trial of the quick suite: with warm-up and overhead 14 trials take about half a minute.
 const QUICK: Timing = Timing { duration_ns: 1_500_000_000, warmup_ns: 300_000_000, interval_ns: None };
-/// Seed of the payload generator. Fixed, so that a damaged byte can be found again.
-const VERIFY_SEED: u64 = 0x6c69_6e65_7261_7465;
+/// Most repeats of a stop rule, where nothing else is asked for.
+const DEFAULT_MAX_REPEATS: u32 = 30;
+/// Width of a stop rule's interval, where nothing else is asked for.
+const DEFAULT_WIDTH: f64 = 0.02;
 
-/// What the command line asks for.
-pub(crate) fn experiment(args: &RunArgs) -> Result<Experiment, Failure> {
-    let traffic = &args.traffic;
-    let quick = traffic.workload.is_empty();
-    let workloads = if quick {
-        WorkloadKind::ALL.to_vec()
-    } else {
-        traffic.workload.iter().map(|w| w.parse().map_err(Failure::usage)).collect::<Result<_, _>>()?
-    };
-    let (stream_rates, request_rates) = rates(traffic, &workloads)?;
-    Ok(Experiment {
-        families: families(&args.nodes.family, quick)?,
-        sizes: sizes(traffic.size.as_deref(), "--size")?,
-        streams: traffic.streams.clone(),
-        sends: traffic.send.iter().map(|s| send_method(s)).collect::<Result<_, _>>()?,
-        buffers: sizes(traffic.socket_buffer.as_deref(), "--socket-buffer")?,
-        nodelay: traffic.nodelay,
-        mss: traffic.mss.clone(),
-        congestions: traffic.congestion.clone(),
-        requests: sizes(traffic.request.as_deref(), "--request")?,
-        responses: sizes(traffic.response.as_deref(), "--response")?,
-        in_flights: traffic.in_flight.clone(),
-        stream_rates,
-        request_rates,
-        tos: traffic.tos.as_deref().map(tos).transpose()?,
-        one_connection: traffic.one_connection,
-        bytes: args.timing.bytes.as_deref().map(bytes).transpose()?,
-        transactions: args.timing.transactions,
-        timing: timing(&args.timing, quick)?,
-        repeats: args.timing.repeat,
-        verify_seed: traffic.verify.then_some(VERIFY_SEED),
-        pin: traffic.pin.as_deref().map(pinning).transpose()?.unwrap_or_default(),
-        workloads,
-    })
-}
-
-fn families(words: &[String], quick: bool) -> Result<Vec<Family>, Failure> {
-    if words.is_empty() {
-        return Ok(if quick { vec![Family::V4, Family::V6] } else { Vec::new() });
-    }
-    let parse = |word: &String| match word.as_str() {
-        "4" => Ok(Family::V4),
-        "6" => Ok(Family::V6),
-        other => Err(Failure::usage(format!("--family {other}: must be 4, 6 or 4,6"))),
-    };
-    words.iter().map(parse).collect()
-}
-
-fn sizes(list: Option<&str>, option: &str) -> Result<Vec<ByteCount>, Failure> {
-    match list {
-        None => Ok(Vec::new()),
-        Some(list) => expand_sizes(list).map_err(|e| Failure::usage(format!("{option}: {e}"))),
-    }
-}
-
-fn bytes(text: &str) -> Result<u64, Failure> {
-    text.parse::<ByteCount>().map(|b| b.0).map_err(|e| Failure::usage(format!("--bytes: {e}")))
-}
-
-fn send_method(word: &str) -> Result<SendMethod, Failure> {
-    match word {
-        "write" => Ok(SendMethod::Write),
-        "sendfile" => Ok(SendMethod::Sendfile),
-        other => Err(Failure::usage(format!("--send {other}: must be write or sendfile"))),
-    }
-}
-
-/// A rate without a unit means requests where only request/response is asked for, else bits.
-fn rates(traffic: &TrafficArgs, workloads: &[WorkloadKind]) -> Result<(Vec<Rate>, Vec<Rate>), Failure> {
-    let only_requests = workloads.iter().all(|w| w.is_transactional());
-    let default = if only_requests { RateUnit::RequestsPerSecond } else { RateUnit::BitsPerSecond };
-    let parse =
-        |text: &String| Rate::parse(text, default).map_err(|e| Failure::usage(format!("--rate: {e}")));
-    let all: Vec<Rate> = traffic.rate.iter().map(parse).collect::<Result<_, _>>()?;
-    Ok(all.into_iter().partition(|r| r.unit != RateUnit::RequestsPerSecond))
-}
-
-fn tos(text: &str) -> Result<u8, Failure> {
-    let parsed = match text.strip_prefix("0x") {
-        Some(hex) => u8::from_str_radix(hex, 16),
-        None => text.parse(),
-    };
-    parsed.map_err(|_| Failure::usage(format!("--tos {text}: must be 0 to 255, or 0x00 to 0xff")))
-}
-
-fn timing(args: &TimingArgs, quick: bool) -> Result<Timing, Failure> {
-    let base = if quick { QUICK } else { Timing::default() };
-    let seconds = |text: &Option<String>, option: &str| {
-        text.as_deref()
-            .map(|t| parse_seconds_ns(t).map_err(|e| Failure::usage(format!("{option}: {e}"))))
-            .transpose()
-    };
-    Ok(Timing {
-        duration_ns: seconds(&args.time, "-t")?.unwrap_or(base.duration_ns),
-        warmup_ns: seconds(&args.warmup, "--warmup")?.unwrap_or(base.warmup_ns),
-        interval_ns: seconds(&args.interval, "--interval")?,
-    })
-}
-
-/// `dut=0,2-3,peer=1`: a part without `=` continues the list before it.
-fn pinning(text: &str) -> Result<Pinning, Failure> {
-    let wrong = |why: &str| Failure::usage(format!("--pin {text}: {why}; as in dut=0,peer=1 or dut=0,2-3"));
-    let mut pin = Pinning::default();
-    let mut list: Option<&mut Vec<u32>> = None;
-    for part in text.split(',') {
-        let cpus = match part.split_once('=') {
-            Some(("dut", cpus)) => {
-                list = Some(&mut pin.dut);
-                cpus
+/// What `linerate run` is asked for: a file, or options; options win over the file.
+pub(crate) fn asked(args: &RunArgs) -> Result<Asked, Failure> {
+    let mut asked = match &args.experiment.file {
+        Some(path) => {
+            if let Some(option) = first_traffic_option(&args.traffic) {
+                let why = "the file says what runs; leave one of the two out";
+                return Err(Failure::usage(format!("--{option} with -f: {why}")));
             }
-            Some(("peer", cpus)) => {
-                list = Some(&mut pin.peer);
-                cpus
-            }
-            Some((side, _)) => return Err(wrong(&format!("there is no '{side}'"))),
-            None => part,
-        };
-        let cpus = parse_cpu_list(cpus).map_err(|e| wrong(&e.to_string()))?;
-        list.as_mut().ok_or_else(|| wrong("it starts with dut= or peer="))?.extend(cpus);
-    }
-    Ok(pin)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pins_are_lists_for_each_side() {
-        let pin = pinning("dut=0,2-3,peer=1").unwrap();
-        assert_eq!((pin.dut, pin.peer), (vec![0, 2, 3], vec![1]));
-        for wrong in ["0", "both=1", "dut=", "dut=a", ""] {
-            assert!(pinning(wrong).is_err(), "{wrong}");
+            experiment_file::read(path)?
         }
+        None => from_options(&args.traffic)?,
+    };
+    override_nodes(&mut asked.nodes, &args.nodes, args.peer.as_ref());
+    override_timing(&mut asked, &args.timing)?;
+    if let Some(repeats) = repeats(&args.repeat)? {
+        asked.repeats = repeats;
     }
+    asked.seed = args.experiment.seed.or(asked.seed);
+    if let Some(families) = (!args.nodes.family.is_empty()).then(|| args.nodes.family.join(",")) {
+        for group in &mut asked.groups {
+            options::set(group, "family", &families).map_err(|e| Failure::usage(format!("--family {e}")))?;
+        }
+        asked.usable_families = false;
+    }
+    Ok(asked)
+}
 
-    #[test]
-    fn a_plain_rate_means_what_the_workload_counts() {
-        let traffic = |rate: &str| TrafficArgs {
-            workload: Vec::new(),
-            size: None,
-            streams: Vec::new(),
-            send: Vec::new(),
-            socket_buffer: None,
-            nodelay: false,
-            mss: Vec::new(),
-            congestion: Vec::new(),
-            request: None,
-            response: None,
-            in_flight: Vec::new(),
-            rate: vec![rate.to_owned()],
-            tos: None,
-            one_connection: false,
-            pin: None,
-            verify: false,
-        };
-        let (streams, requests) = rates(&traffic("10k"), &[WorkloadKind::TcpRr]).ok().unwrap();
-        assert_eq!((streams.len(), requests.len()), (0, 1));
-        let (streams, requests) = rates(&traffic("10k"), &[WorkloadKind::TcpStream]).ok().unwrap();
-        assert_eq!((streams.len(), requests.len()), (1, 0));
+/// What the options of traffic ask for; the quick suite where no workload is named.
+pub(crate) fn from_options(traffic: &TrafficArgs) -> Result<Asked, Failure> {
+    let quick = traffic.workload.is_empty();
+    let mut experiment = Experiment::default();
+    if quick {
+        experiment.workloads = WorkloadKind::ALL.to_vec();
+        experiment.timing = QUICK;
     }
+    for (name, text) in given(traffic) {
+        options::set(&mut experiment, name, &text).map_err(|e| Failure::usage(format!("--{name}: {e}")))?;
+    }
+    for text in &traffic.set {
+        options::add_setting(&mut experiment, text).map_err(|e| Failure::usage(format!("--set: {e}")))?;
+    }
+    Ok(Asked {
+        nodes: NodesAsked::default(),
+        usable_families: quick,
+        groups: vec![experiment],
+        excluded: Vec::new(),
+        repeats: Repeats::Fixed(1),
+        settle_ns: DEFAULT_SETTLE_NS,
+        seed: None,
+    })
+}
+
+/// The options that were given, by name, as text.
+fn given(traffic: &TrafficArgs) -> Vec<(&'static str, String)> {
+    let join = |words: &[String]| (!words.is_empty()).then(|| words.join(","));
+    let numbers =
+        |all: &[u32]| (!all.is_empty()).then(|| all.iter().map(u32::to_string).collect::<Vec<_>>().join(","));
+    let flag = |on: bool| on.then(|| "true".to_owned());
+    [
+        ("workload", join(&traffic.workload)),
+        ("size", traffic.size.clone()),
+        ("streams", numbers(&traffic.streams)),
+        ("send", join(&traffic.send)),
+        ("socket-buffer", traffic.socket_buffer.clone()),
+        ("nodelay", flag(traffic.nodelay)),
+        ("mss", numbers(&traffic.mss)),
+        ("congestion", join(&traffic.congestion)),
+        ("request", traffic.request.clone()),
+        ("response", traffic.response.clone()),
+        ("in-flight", numbers(&traffic.in_flight)),
+        ("rate", join(&traffic.rate)),
+        ("tos", traffic.tos.clone()),
+        ("one-connection", flag(traffic.one_connection)),
+        ("pin", traffic.pin.clone()),
+        ("verify", flag(traffic.verify)),
+    ]
+    .into_iter()
+    .filter_map(|(name, text)| Some((name, text?)))
+    .collect()
+}
+
+fn first_traffic_option(traffic: &TrafficArgs) -> Option<&'static str> {
+    let set = (!traffic.set.is_empty()).then_some("set");
+    given(traffic).first().map(|(name, _)| *name).or(set)
+}
+
+fn override_nodes(nodes: &mut NodesAsked, args: &NodeArgs, peer: Option<&linerate_model::NodeUrl>) {
+    let take = |slot: &mut Option<String>, given: &Option<String>| {
+        if given.is_some() {
+            slot.clone_from(given);
+        }
+    };
+    if let Some(peer) = peer {
+        nodes.peer = Some(peer.clone());
+    }
+    if let Some(dut) = &args.dut {
+        nodes.dut = Some(dut.clone());
+    }
+    take(&mut nodes.link, &args.link);
+    take(&mut nodes.peer_link, &args.peer_link);
+    take(&mut nodes.remote_program, &args.remote_program);
+    nodes.push |= args.push;
+    if !args.ssh_option.is_empty() {
+        nodes.ssh_option.clone_from(&args.ssh_option);
+    }
+    if args.secret_file.is_some() {
+        nodes.secret_file.clone_from(&args.secret_file);
+    }
+}
+
+fn override_timing(asked: &mut Asked, args: &TimingArgs) -> Result<(), Failure> {
+    let seconds = |text: &Option<String>, option: &str| {
+        let parse = |t: &str| parse_seconds_ns(t).map_err(|e| Failure::usage(format!("{option}: {e}")));
+        text.as_deref().map(parse).transpose()
+    };
+    let duration_ns = seconds(&args.time, "-t")?;
+    let warmup_ns = seconds(&args.warmup, "--warmup")?;
+    let interval_ns = seconds(&args.interval, "--interval")?;
+    for group in &mut asked.groups {
+        let timing = &mut group.timing;
+        timing.duration_ns = duration_ns.unwrap_or(timing.duration_ns);
+        timing.warmup_ns = warmup_ns.unwrap_or(timing.warmup_ns);
+        timing.interval_ns = interval_ns.or(timing.interval_ns);
+        if let Some(bytes) = &args.bytes {
+            options::set(group, "bytes", bytes).map_err(|e| Failure::usage(format!("--bytes: {e}")))?;
+        }
+        group.transactions = args.transactions.or(group.transactions);
+    }
+    if let Some(ns) = seconds(&args.settle, "--settle")? {
+        asked.settle_ns = ns;
+    }
+    Ok(())
+}
+
+/// What ends the run; `None` where nothing is said of it.
+fn repeats(args: &RepeatArgs) -> Result<Option<Repeats>, Failure> {
+    let asks_for_rule = args.confidence.is_some()
+        || args.width.is_some()
+        || args.min_repeat.is_some()
+        || args.max_repeat.is_some();
+    if !asks_for_rule {
+        return Ok(args.repeat.map(Repeats::Fixed));
+    }
+    let confidence_percent = args.confidence.as_deref().map(|t| percent(t, "--confidence")).transpose()?;
+    let width = args.width.as_deref().map(|t| percent(t, "--width")).transpose()?;
+    until(confidence_percent, width.map(|w| w / 100.0), args.min_repeat, args.max_repeat)
+        .map(|until| Some(Repeats::Until(until)))
+        .map_err(Failure::usage)
+}
+
+/// A stop rule, with what is not said filled in and all of it checked.
+pub(crate) fn until(
+    confidence_percent: Option<f64>,
+    width: Option<f64>,
+    min: Option<u32>,
+    max: Option<u32>,
+) -> Result<Until, String> {
+    let min = min.unwrap_or(1);
+    let until = Until {
+        confidence_percent: confidence_percent.unwrap_or(95.0),
+        width: width.unwrap_or(DEFAULT_WIDTH),
+        min,
+        max: max.unwrap_or(DEFAULT_MAX_REPEATS.max(min)),
+    };
+    standing::rule(&until).map_err(|e| e.to_string())?;
+    Ok(until)
+}
+
+/// `95`, `2%`, `0.5 %`.
+pub(crate) fn percent(text: &str, option: &str) -> Result<f64, Failure> {
+    let number = text.trim().strip_suffix('%').unwrap_or(text).trim();
+    let value = number.parse::<f64>().ok().filter(|v| v.is_finite() && *v >= 0.0);
+    value.ok_or_else(|| Failure::usage(format!("{option} {text}: must be a percentage, as in 2%")))
 }

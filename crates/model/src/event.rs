@@ -23,6 +23,13 @@ pub enum Event {
         /// Both nodes run on one kernel.
         shared_kernel: bool,
     },
+    /// A block of trials is done: every combination has run once more.
+    BlockFinished {
+        /// How many blocks are done.
+        blocks: u32,
+        /// How many there are likely to be in all; `None` where that can't be told yet.
+        likely_blocks: Option<u32>,
+    },
     /// A node closed an interval.
     Interval {
         /// Number of the trial.

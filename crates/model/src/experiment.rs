@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::trial::{Amount, Family, Pinning, Trial, TrialError};
+use crate::trial::{Amount, Family, Pinning, SettingLevel, Trial, TrialError};
 use crate::units::{ByteCount, Rate};
 use crate::workload::{
     MAX_UDP_PAYLOAD, SendMethod, TcpBidir, TcpCrr, TcpOptions, TcpRr, TcpStream, UdpOptions, UdpRr,
@@ -56,12 +56,21 @@ pub struct Experiment {
     pub transactions: Option<u64>,
     /// Times.
     pub timing: Timing,
-    /// How often each combination runs.
-    pub repeats: u32,
     /// Seed of the payload generator; `None` is no check of payload.
     pub verify_seed: Option<u64>,
     /// CPUs for the traffic threads.
     pub pin: Pinning,
+    /// Settings with the values that each takes.
+    pub settings: Vec<SettingFactor>,
+}
+
+/// A setting as a factor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingFactor {
+    /// Node and setting: `dut.tso`, `both.mtu`.
+    pub key: String,
+    /// Its values, at least one.
+    pub values: Vec<String>,
 }
 
 /// Times of each trial, nanoseconds.
@@ -99,22 +108,37 @@ impl PathFacts {
         };
         ByteCount(u64::from(self.mtu_bytes.saturating_sub(headers)).clamp(16, MAX_UDP_PAYLOAD))
     }
+
+    /// The same while these settings are in force: an MTU that is set on one end bounds the path.
+    fn with(self, settings: &[SettingLevel]) -> Self {
+        let mtu = |side: &str| {
+            let level = settings.iter().find(|s| s.key == format!("{side}.mtu"))?;
+            level.value.parse::<u32>().ok()
+        };
+        let ends = [mtu("dut").or_else(|| mtu("both")), mtu("peer").or_else(|| mtu("both"))];
+        let mtu_bytes = match ends {
+            [Some(dut), Some(peer)] => dut.min(peer),
+            [Some(one), None] | [None, Some(one)] => one.min(self.mtu_bytes),
+            [None, None] => self.mtu_bytes,
+        };
+        Self { mtu_bytes, ..self }
+    }
 }
 
 impl Experiment {
-    /// Every combination, repeats last to first: all combinations once, then all again.
+    /// Every combination once, as a trial.
     ///
     /// # Errors
     /// The first combination that makes no sense, or an option that no workload asked for has a use for.
-    pub fn trials(&self, paths: &[PathFacts]) -> Result<Vec<Trial>, TrialError> {
+    pub fn combinations(&self, paths: &[PathFacts]) -> Result<Vec<Trial>, TrialError> {
         self.check_options_are_used()?;
         let mut trials = Vec::new();
-        for repeat in 0..self.repeats.max(1) {
-            for path in paths {
+        for settings in self.setting_levels() {
+            for path in paths.iter().map(|path| path.with(&settings)) {
                 for &kind in &self.workloads {
                     for streams in or_default(&self.streams, 1) {
-                        for workload in self.workloads_of(kind, *path) {
-                            trials.push(self.trial(workload, path.family, streams, repeat));
+                        for workload in self.workloads_of(kind, path) {
+                            trials.push(self.trial(workload, path.family, streams, &settings));
                         }
                     }
                 }
@@ -124,7 +148,18 @@ impl Experiment {
         Ok(trials)
     }
 
-    fn trial(&self, workload: Workload, family: Family, streams: u32, repeat: u32) -> Trial {
+    /// Every combination of settings; one that is empty where there are none.
+    fn setting_levels(&self) -> Vec<Vec<SettingLevel>> {
+        self.settings.iter().fold(vec![Vec::new()], |rows, factor| {
+            let with = |row: &Vec<SettingLevel>, value: &String| {
+                let level = SettingLevel { key: factor.key.clone(), value: value.clone() };
+                row.iter().cloned().chain([level]).collect()
+            };
+            rows.iter().flat_map(|row| factor.values.iter().map(move |value| with(row, value))).collect()
+        })
+    }
+
+    fn trial(&self, workload: Workload, family: Family, streams: u32, settings: &[SettingLevel]) -> Trial {
         let count = if workload.kind().is_transactional() {
             self.transactions.map(Amount::Transactions)
         } else {
@@ -138,7 +173,8 @@ impl Experiment {
             interval_ns: self.timing.interval_ns,
             verify_seed: self.verify_seed,
             pin: self.pin.clone(),
-            repeat,
+            repeat: 0,
+            settings: settings.to_vec(),
             workload,
         }
     }
@@ -330,17 +366,16 @@ mod tests {
     const ETHERNET: PathFacts = PathFacts { family: Family::V4, mtu_bytes: 1500 };
 
     #[test]
-    fn every_combination_once_a_repeat() {
+    fn every_combination_once() {
         let experiment = Experiment {
             workloads: vec![WorkloadKind::TcpStream, WorkloadKind::UdpStream, WorkloadKind::TcpRr],
             sizes: vec![ByteCount(64), ByteCount(128)],
             streams: vec![1, 4],
-            repeats: 3,
             ..Experiment::default()
         };
         let trials =
-            experiment.trials(&[ETHERNET, PathFacts { family: Family::V6, mtu_bytes: 1500 }]).unwrap();
-        assert_eq!(trials.len(), 3 * 2 * 2 * (2 + 2 + 1));
+            experiment.combinations(&[ETHERNET, PathFacts { family: Family::V6, mtu_bytes: 1500 }]).unwrap();
+        assert_eq!(trials.len(), 2 * 2 * (2 + 2 + 1));
         let distinct: std::collections::BTreeSet<_> =
             trials.iter().map(|t| serde_json::to_string(t).unwrap()).collect();
         assert_eq!(distinct.len(), trials.len());
@@ -354,24 +389,44 @@ mod tests {
     }
 
     #[test]
+    fn settings_are_factors_and_an_mtu_bounds_what_fills_a_packet() {
+        let factor = |key: &str, values: &[&str]| SettingFactor {
+            key: key.to_owned(),
+            values: values.iter().map(|v| (*v).to_owned()).collect(),
+        };
+        let experiment = Experiment {
+            workloads: vec![WorkloadKind::UdpStream],
+            settings: vec![factor("both.mtu", &["576", "1500"]), factor("dut.tso", &["on", "off"])],
+            ..Experiment::default()
+        };
+        let trials = experiment.combinations(&[ETHERNET]).unwrap();
+        let seen: Vec<(String, String)> = trials
+            .iter()
+            .map(|t| (t.workload.size_text(), t.settings.iter().map(|s| s.value.as_str()).collect()))
+            .collect();
+        let expected = [("548", "576on"), ("548", "576off"), ("1472", "1500on"), ("1472", "1500off")];
+        assert_eq!(seen, expected.map(|(size, levels)| (size.to_owned(), levels.to_owned())));
+    }
+
+    #[test]
     fn an_option_without_a_use_is_refused() {
         let rr = Experiment {
             workloads: vec![WorkloadKind::TcpRr],
             sizes: vec![ByteCount(9)],
             ..Experiment::default()
         };
-        assert!(rr.trials(&[ETHERNET]).unwrap_err().to_string().contains("--request and --response"));
+        assert!(rr.combinations(&[ETHERNET]).unwrap_err().to_string().contains("--request and --response"));
         let udp = Experiment {
             workloads: vec![WorkloadKind::UdpStream],
             sends: vec![SendMethod::Sendfile],
             ..Experiment::default()
         };
-        assert!(udp.trials(&[ETHERNET]).is_err());
+        assert!(udp.combinations(&[ETHERNET]).is_err());
         let mixed = Experiment {
             workloads: vec![WorkloadKind::UdpStream, WorkloadKind::TcpStream],
             sends: vec![SendMethod::Sendfile],
             ..Experiment::default()
         };
-        assert_eq!(mixed.trials(&[ETHERNET]).unwrap().len(), 2);
+        assert_eq!(mixed.combinations(&[ETHERNET]).unwrap().len(), 2);
     }
 }

@@ -49,6 +49,10 @@ pub enum HazardKind {
     Strays,
     /// Something that belongs in the record could not be read.
     Unavailable,
+    /// The kernel copied bytes that were sent without a copy.
+    ZeroCopyCopied,
+    /// The stop rule's interval was still too wide after the last repeat.
+    TooWide,
 }
 
 impl HazardKind {
@@ -75,6 +79,8 @@ impl HazardKind {
             Self::StreamEnded => "stream-ended",
             Self::Strays => "strays",
             Self::Unavailable => "unavailable",
+            Self::ZeroCopyCopied => "zero-copy-copied",
+            Self::TooWide => "too-wide",
         }
     }
 }

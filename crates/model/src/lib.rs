@@ -10,6 +10,7 @@ pub mod environment;
 pub mod event;
 pub mod exit;
 pub mod experiment;
+pub mod factor;
 pub mod hazard;
 pub mod latency;
 pub mod limit;

@@ -75,6 +75,9 @@ pub struct StreamReading {
     pub latency: Option<LatencyHistogram>,
     /// What `--verify` found.
     pub verify: Option<VerifyReading>,
+    /// What became of zero-copy sends; only on the side that sends so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zerocopy: Option<ZeroCopyReading>,
     /// Why the stream ended early, if it did.
     pub error: Option<String>,
 }
@@ -170,6 +173,16 @@ pub struct VerifyReading {
     pub bad_bytes: u64,
     /// Where the first wrong byte was: offset in the stream's payload, from 0.
     pub first_bad_offset: Option<u64>,
+}
+
+/// Completions of `MSG_ZEROCOPY` sends, over the whole trial (Documentation/networking/msg_zerocopy.rst).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ZeroCopyReading {
+    /// Send calls that the kernel has told the completion of.
+    pub completed_calls: u64,
+    /// Those of them whose bytes the kernel copied after all (`SO_EE_CODE_ZEROCOPY_COPIED`).
+    pub copied_calls: u64,
 }
 
 /// One interval within the window.

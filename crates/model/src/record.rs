@@ -23,6 +23,15 @@ pub struct Record {
     pub run: String,
     /// Number of the trial within the run, from 0, in the order run.
     pub sequence: u32,
+    /// Seed of the order of trials; `None` in records from before there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// The randomised block that the trial is part of, from 0: each block runs every combination once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<u32>,
+    /// Place of the trial's combination in the plan, from 0: the order in which reports show them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub combination: Option<u32>,
     /// When the trial started, UTC, RFC 3339.
     pub started_at: String,
     /// What was asked for.

@@ -51,6 +51,16 @@ pub struct Pinning {
     pub peer: Vec<u32>,
 }
 
+/// One value of a setting, as `--set dut.tso=off` gives it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SettingLevel {
+    /// Node and setting: `dut.tso`, `peer.mtu`, `both.rx-usecs`.
+    pub key: String,
+    /// The value it has while the trial runs.
+    pub value: String,
+}
+
 /// A workload run once under one combination of levels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -73,6 +83,9 @@ pub struct Trial {
     pub pin: Pinning,
     /// Which repeat this is, from 0.
     pub repeat: u32,
+    /// Settings that are changed for it, in the order they are applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<SettingLevel>,
 }
 
 /// Most streams in one trial.
@@ -273,6 +286,7 @@ mod tests {
             warmup_ns: 0,
             interval_ns: None,
             verify_seed: None,
+            settings: Vec::new(),
             pin: Pinning::default(),
             repeat: 0,
         }

@@ -120,6 +120,9 @@ pub enum SendMethod {
     Write,
     /// `sendfile(2)` from a memory file: no copy from user memory. TCP only.
     Sendfile,
+    /// `send(2)` with `MSG_ZEROCOPY`, its completions read from the error queue: no copy from user memory, if the kernel
+    /// can. TCP only.
+    Zerocopy,
 }
 
 impl SendMethod {
@@ -128,6 +131,7 @@ impl SendMethod {
         match self {
             Self::Write => "write",
             Self::Sendfile => "sendfile",
+            Self::Zerocopy => "zerocopy",
         }
     }
 }

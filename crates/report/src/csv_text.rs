@@ -6,6 +6,7 @@ use linerate_model::summary::{Direction, DropPlace, MachineCost};
 use linerate_model::trial::{Amount, Family, Side};
 use linerate_model::workload::Workload;
 
+use crate::table::copied_percent;
 use crate::trial_text::FACTORS;
 
 /// A column of the CSV form.
@@ -120,6 +121,11 @@ pub const CSV_COLUMNS: &[CsvColumn] = columns! {
     "bad_bytes" => |r| option(r.summary.bad_bytes),
     "limited_by" => |r| r.limit.limiter.name().to_owned(),
     "hazards" => |r| r.hazards.iter().map(|h| h.kind.name()).collect::<Vec<_>>().join(" "),
+    "seed" => |r| option(r.seed),
+    "block" => |r| option(r.block),
+    "combination" => |r| option(r.combination),
+    "settings" => |r| r.trial.settings.iter().map(|s| format!("{}={}", s.key, s.value)).collect::<Vec<_>>().join(" "),
+    "zerocopy_copied_percent" => |r| option(copied_percent(r)),
 };
 
 fn option(value: Option<impl ToString>) -> String {

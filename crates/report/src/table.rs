@@ -10,6 +10,7 @@ pub(crate) mod rows;
 use linerate_model::Record;
 use linerate_model::workload::{Workload, WorkloadKind};
 
+pub(crate) use self::columns::copied_percent;
 use self::factors::{FactorUse, use_of};
 use crate::environment::environment_lines;
 use crate::hazards::hazard_lines;

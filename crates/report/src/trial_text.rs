@@ -23,6 +23,9 @@ pub fn trial_text(trial: &Trial) -> String {
             text += &factor.phrase(&value);
         }
     }
+    for setting in &trial.settings {
+        text += &format!(" {}={}", setting.key, setting.value);
+    }
     if trial.repeat > 0 {
         text += " repeat ";
         text += &(trial.repeat + 1).to_string();

@@ -18,5 +18,6 @@ pub mod poll;
 pub mod process;
 pub mod sockopt;
 pub mod tcp_info;
+pub mod zerocopy;
 
 pub use error::{Result, SysError};

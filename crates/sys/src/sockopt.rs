@@ -121,6 +121,11 @@ pub fn set_receive_timestamps(socket: impl AsFd, on: bool) -> Result<()> {
     write(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, c_int::from(on), "set SO_TIMESTAMPNS")
 }
 
+/// Lets a socket send with `MSG_ZEROCOPY` (`SO_ZEROCOPY`); see [`crate::zerocopy`].
+pub fn set_zerocopy(socket: impl AsFd, on: bool) -> Result<()> {
+    write(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, c_int::from(on), "set SO_ZEROCOPY")
+}
+
 /// Lets the kernel hand over several UDP datagrams of equal size as one message (`UDP_GRO`).
 pub fn set_udp_gro(socket: impl AsFd, on: bool) -> Result<()> {
     write(socket, libc::SOL_UDP, libc::UDP_GRO, c_int::from(on), "set UDP_GRO")

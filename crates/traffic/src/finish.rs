@@ -103,6 +103,7 @@ impl Lane {
 /// Adds what one of a stream's threads found.
 fn merge(stream: &mut StreamResult, outcome: Outcome) {
     stream.udp = stream.udp.or(outcome.udp);
+    stream.zerocopy = stream.zerocopy.or(outcome.zerocopy);
     if let Some(latency) = outcome.latency {
         stream.latency.get_or_insert_default().merge(&latency);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use linerate_model::latency::LatencyHistogram;
-use linerate_model::reading::{UdpReading, VerifyReading};
+use linerate_model::reading::{UdpReading, VerifyReading, ZeroCopyReading};
 use linerate_sys::{SysError, affinity, clock};
 use nix::errno::Errno;
 
@@ -49,6 +49,7 @@ pub(crate) struct Outcome {
     pub(crate) udp: Option<UdpReading>,
     pub(crate) latency: Option<LatencyHistogram>,
     pub(crate) verify: Option<VerifyReading>,
+    pub(crate) zerocopy: Option<ZeroCopyReading>,
 }
 
 /// The work of a thread: prepares its buffers, calls [`LaneContext::ready`], then moves bytes until it is done or stopped.

@@ -32,6 +32,7 @@ mod udp_handshake;
 mod udp_rr;
 mod udp_stream;
 mod wake;
+mod zerocopy;
 
 pub use control::Phase;
 pub use endpoint::Endpoint;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use linerate_model::latency::LatencyHistogram;
-use linerate_model::reading::{Flow, SocketReading, UdpReading, VerifyReading};
+use linerate_model::reading::{Flow, SocketReading, UdpReading, VerifyReading, ZeroCopyReading};
 
 use crate::lane::Role;
 
@@ -86,6 +86,8 @@ pub struct StreamResult {
     pub latency: Option<LatencyHistogram>,
     /// What the receiver's check found, over the whole trial.
     pub verify: Option<VerifyReading>,
+    /// What became of zero-copy sends, over the whole trial.
+    pub zerocopy: Option<ZeroCopyReading>,
     /// Why it ended early, if it did.
     pub error: Option<String>,
 }

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::lane::{LaneContext, Outcome};
 use crate::pace::Schedule;
 use crate::pattern::{AlignedBytes, Checker, Pattern, Payload};
+use crate::zerocopy::ZeroCopy;
 
 /// The sending end of a stream.
 pub(crate) struct StreamSend {
@@ -42,14 +43,24 @@ pub(crate) struct StreamRecv {
 }
 
 /// One way to hand `length` bytes of payload to the kernel.
-trait Method {
-    fn send(&self, socket: &Socket, payload: &Payload, length: usize) -> std::result::Result<usize, Errno>;
+pub(crate) trait Method {
+    fn send(
+        &mut self,
+        socket: &Socket,
+        payload: &Payload,
+        length: usize,
+    ) -> std::result::Result<usize, Errno>;
 }
 
 struct Write;
 
 impl Method for Write {
-    fn send(&self, socket: &Socket, payload: &Payload, length: usize) -> std::result::Result<usize, Errno> {
+    fn send(
+        &mut self,
+        socket: &Socket,
+        payload: &Payload,
+        length: usize,
+    ) -> std::result::Result<usize, Errno> {
         call::send(socket, payload.peek(length))
     }
 }
@@ -57,7 +68,12 @@ impl Method for Write {
 struct Sendfile(OwnedFd);
 
 impl Method for Sendfile {
-    fn send(&self, socket: &Socket, payload: &Payload, length: usize) -> std::result::Result<usize, Errno> {
+    fn send(
+        &mut self,
+        socket: &Socket,
+        payload: &Payload,
+        length: usize,
+    ) -> std::result::Result<usize, Errno> {
         match memfd::send_file(socket, &self.0, payload.position() as u64, length) {
             Ok(count) => Ok(count),
             Err(e) => match e.raw_os_error().map_or(Errno::EIO, Errno::from_raw) {
@@ -72,16 +88,22 @@ impl StreamSend {
     pub(crate) fn run(self, context: &LaneContext) -> Result<Outcome> {
         let payload = Payload::new(self.pattern.clone(), context.stream, self.verified);
         match self.method {
-            SendMethod::Write => self.send_all(context, payload, &Write)?,
+            SendMethod::Write => self.send_all(context, payload, &mut Write)?,
             SendMethod::Sendfile => {
                 let file = memfd::memfd_with("linerate-payload", payload.file_content())?;
-                self.send_all(context, payload, &Sendfile(file))?;
+                self.send_all(context, payload, &mut Sendfile(file))?;
+            }
+            SendMethod::Zerocopy => {
+                let mut method = ZeroCopy::new(&self.socket)?;
+                self.send_all(context, payload, &mut method)?;
+                let zerocopy = Some(method.finish(&self.socket));
+                return Ok(Outcome { zerocopy, ..Outcome::default() });
             }
         }
         Ok(Outcome::default())
     }
 
-    fn send_all(&self, context: &LaneContext, mut payload: Payload, method: &impl Method) -> Result<()> {
+    fn send_all(&self, context: &LaneContext, mut payload: Payload, method: &mut impl Method) -> Result<()> {
         let start_ns = context.ready()?;
         let mut schedule = self
             .rate
@@ -109,7 +131,7 @@ impl StreamSend {
         &self,
         context: &LaneContext,
         payload: &mut Payload,
-        method: &impl Method,
+        method: &mut impl Method,
         length: usize,
     ) -> Result<bool> {
         let mut left = length;

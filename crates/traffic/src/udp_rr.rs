@@ -200,6 +200,7 @@ impl UdpRrAsk {
             udp: Some(asker.reading),
             latency: Some(asker.latency.into_data()),
             verify: asker.checker.map(|c| c.found()),
+            ..Outcome::default()
         })
     }
 }

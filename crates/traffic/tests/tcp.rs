@@ -16,10 +16,17 @@ const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
 
 fn byte_workloads() -> Vec<Workload> {
     let sendfile = linerate_model::workload::TcpStream { send: SendMethod::Sendfile, ..stream(65536) };
+    let zerocopy = |size| linerate_model::workload::TcpStream { send: SendMethod::Zerocopy, ..stream(size) };
     vec![
         Workload::TcpStream(stream(131_072)),
         Workload::TcpStream(stream(100)),
         Workload::TcpStream(sendfile),
+        Workload::TcpStream(zerocopy(65536)),
+        Workload::TcpReverse(zerocopy(100)),
+        Workload::TcpBidir(linerate_model::workload::TcpBidir {
+            stream: zerocopy(16384),
+            one_connection: true,
+        }),
         Workload::TcpReverse(stream(16384)),
         bidir(16384, false),
         bidir(16384, true),

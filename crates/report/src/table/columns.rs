@@ -1,9 +1,11 @@
 //! The columns of each kind of table.
 
 use linerate_model::Record;
+use linerate_model::factor;
 use linerate_model::limit::Limiter;
-use linerate_model::summary::{Direction, LatencySummary, LossSummary, MachineCost};
+use linerate_model::summary::{Direction, LatencySummary, LossSummary, MachineCost, percent};
 use linerate_model::trial::{Family, Side};
+use linerate_model::units::total;
 use linerate_model::workload::Workload;
 
 use super::TableKind;
@@ -142,6 +144,7 @@ pub(super) fn columns<'a>(
             columns.push(goodput(records));
             columns.push(packets().gives_way(4, |n| format!("{n} packets/s")));
             cpu(&mut columns, records, "us/KB", |c| c.service_demand_us_per_kib);
+            columns.push(copied().gives_way(1, |n| format!("{n} % of the zero-copy sends copied")));
             columns.push(retransmits());
         }
         TableKind::UdpStreams => {
@@ -215,6 +218,22 @@ fn factors(columns: &mut Vec<Column<'_>>, records: &[&Record]) {
         let column = Column::text(["", factor.name], |r| (factor.value)(&r.trial));
         columns.push(column.gives_way(3, |value| factor.phrase(value)));
     }
+    for key in settings(records) {
+        let shown = key.clone();
+        let column = Column::text(["", &key], move |r| factor::level(&r.trial, &shown).unwrap_or_default());
+        columns.push(column.gives_way(3, move |value| format!("{key}={value}")));
+    }
+}
+
+/// The settings that any of the records changes, by key.
+fn settings(records: &[&Record]) -> Vec<String> {
+    let mut keys: Vec<String> = Vec::new();
+    for setting in records.iter().flat_map(|r| &r.trial.settings) {
+        if !keys.contains(&setting.key) {
+            keys.push(setting.key.clone());
+        }
+    }
+    keys
 }
 
 fn goodput<'a>(records: &[&Record]) -> Column<'a> {
@@ -226,6 +245,19 @@ fn goodput<'a>(records: &[&Record]) -> Column<'a> {
 fn packets<'a>() -> Column<'a> {
     Column::number(["packets", "/s"], Show::By(numbers::count), |r| Some(r.summary.packets_per_second))
         .by_direction(|d| d.packets_per_second)
+}
+
+/// The share of zero-copy sends that the kernel copied after all.
+fn copied<'a>() -> Column<'a> {
+    Column::number(["copied", "%"], Show::By(numbers::part_percent), copied_percent)
+}
+
+/// The share of a record's zero-copy sends that the kernel copied after all, percent; `None` without such sends.
+pub(crate) fn copied_percent(record: &Record) -> Option<f64> {
+    let readings = [&record.dut.reading, &record.peer.reading];
+    let sends = || readings.into_iter().flat_map(|r| &r.streams).filter_map(|s| s.zerocopy);
+    let completed = total(sends().map(|z| z.completed_calls));
+    (completed > 0).then(|| percent(total(sends().map(|z| z.copied_calls)), completed))
 }
 
 fn retransmits<'a>() -> Column<'a> {

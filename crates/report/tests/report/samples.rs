@@ -48,6 +48,7 @@ pub(crate) fn trial(workload: Workload) -> Trial {
         warmup_ns: SECOND_NS,
         interval_ns: Some(SECOND_NS),
         verify_seed: None,
+        settings: Vec::new(),
         pin: Pinning::default(),
         repeat: 0,
     }
@@ -159,6 +160,9 @@ pub(crate) fn record(sequence: u32, sample: &Sample) -> Record {
         schema: RECORD_SCHEMA.to_owned(),
         run: "5b1d2c9a7f0e4c3d8a6b1e2f3c4d5e6f".to_owned(),
         sequence,
+        seed: None,
+        block: None,
+        combination: None,
         started_at: format!("2026-12-01T12:{:02}:00.123456789Z", sequence % 60),
         trial: sample.trial.clone(),
         outcome: sample.outcome,
@@ -266,6 +270,7 @@ fn stream(sample: &Sample, side: Side, index: u32) -> StreamReading {
             bad_bytes: if side == Side::Peer && index == 0 { sample.bad_bytes } else { 0 },
             first_bad_offset: (side == Side::Peer && index == 0 && sample.bad_bytes > 0).then_some(131_072),
         }),
+        zerocopy: None,
         error: None,
     }
 }

@@ -80,6 +80,7 @@ pub(crate) fn record(run: u32, sequence: u32) -> Record {
         warmup_ns: 1_000_000_000,
         interval_ns: Some(1_000_000_000),
         verify_seed: None,
+        settings: Vec::new(),
         pin: Pinning::default(),
         repeat: sequence,
     };
@@ -88,6 +89,9 @@ pub(crate) fn record(run: u32, sequence: u32) -> Record {
         schema: RECORD_SCHEMA.to_owned(),
         run: id(run),
         sequence,
+        seed: None,
+        block: None,
+        combination: None,
         started_at: format!("2026-11-{:02}T12:{:02}:{:02}Z", run % 28 + 1, sequence / 60 % 60, sequence % 60),
         summary: summarize(&trial, &dut, &peer, true),
         trial,

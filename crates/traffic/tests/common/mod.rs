@@ -70,6 +70,7 @@ pub(crate) fn trial(workload: Workload) -> Trial {
         warmup_ns: 0,
         interval_ns: None,
         verify_seed: None,
+        settings: Vec::new(),
         pin: Pinning::default(),
         repeat: 0,
     };

@@ -1,0 +1,150 @@
+//! The course of a run: blocks of trials until it is enough.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use linerate_model::event::Event;
+use linerate_model::hazard::{Hazard, HazardKind};
+use linerate_model::record::{Outcome, Record};
+
+use crate::join::Place;
+use crate::plan::{Plan, Repeats};
+use crate::runner::{Bench, RunError, Session};
+use crate::standing::{self, Standing};
+use crate::stats::stop::StopState;
+use crate::verdicts;
+
+/// Runs a plan's blocks; returns whether it came to its end, or a signal ended it. `done` are the records of a run that goes
+/// on: what is there is not run again. Every finished trial is told as an event.
+///
+/// # Errors
+/// Where a node fails. What was finished until then has been told.
+pub fn run(
+    bench: &mut Bench,
+    plan: &Plan,
+    run_id: &str,
+    done: &[Record],
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(Event),
+) -> Result<Outcome, RunError> {
+    let mut course = Course::new(plan, done);
+    tell(plan.announcement(course.finished.len()));
+    let mut session = Session::new(bench, run_id, stop);
+    let mut sequence = done.iter().map(|r| r.sequence + 1).max().unwrap_or(0);
+    for block in 0_u32.. {
+        for combination in plan.order(block) {
+            if course.finished.contains(&(combination, block)) {
+                continue;
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Ok(Outcome::Interrupted);
+            }
+            let place = Place { seed: plan.seed, block, combination: combination as u32 };
+            let trial = plan.trial(combination, block);
+            let mut record = session.run(&trial, sequence, place, tell)?;
+            sequence += 1;
+            let outcome = record.outcome;
+            record.hazards.extend(course.take(combination, &record));
+            tell(Event::TrialFinished(Box::new(record)));
+            if outcome == Outcome::Interrupted {
+                return Ok(outcome);
+            }
+        }
+        let blocks = block + 1;
+        let next = course.next(blocks);
+        tell(Event::BlockFinished { blocks, likely_blocks: next.likely_blocks });
+        if next.enough {
+            break;
+        }
+    }
+    Ok(Outcome::Complete)
+}
+
+/// What has been measured, and when it is enough.
+struct Course<'a> {
+    plan: &'a Plan,
+    /// (combination, block) of every complete trial.
+    finished: BTreeSet<(usize, u32)>,
+    records: Vec<Record>,
+    begun: Instant,
+    /// Time that a run which goes on has spent before.
+    spent: Duration,
+}
+
+struct Next {
+    enough: bool,
+    likely_blocks: Option<u32>,
+}
+
+impl<'a> Course<'a> {
+    fn new(plan: &'a Plan, done: &[Record]) -> Self {
+        let records: Vec<Record> = done.iter().filter(|r| r.outcome == Outcome::Complete).cloned().collect();
+        let at = |r: &Record| Some((r.combination? as usize, r.block?));
+        let trial_ns = |r: &Record| crate::plan::trial_ns(&r.trial).unwrap_or(0);
+        Self {
+            plan,
+            finished: records.iter().filter_map(at).collect(),
+            spent: Duration::from_nanos(records.iter().map(trial_ns).sum()),
+            records,
+            begun: Instant::now(),
+        }
+    }
+
+    /// Notes a trial; gives what is to be distrusted of it in the light of the others.
+    fn take(&mut self, combination: usize, record: &Record) -> Vec<Hazard> {
+        if record.outcome == Outcome::Complete {
+            self.finished.insert((combination, record.trial.repeat));
+            // What is judged later needs the figures, not the readings.
+            self.records.push(record.clone());
+        }
+        let Repeats::Until(until) = self.plan.repeats else { return Vec::new() };
+        standing::of(&self.records, combination, &until)
+            .iter()
+            .filter_map(|s| too_wide(s, until.width))
+            .collect()
+    }
+
+    fn next(&self, blocks: u32) -> Next {
+        match self.plan.repeats {
+            Repeats::Fixed(all) => Next { enough: blocks >= all, likely_blocks: Some(all) },
+            Repeats::Until(until) => {
+                let all: Vec<Standing> = (0..self.plan.combinations.len())
+                    .flat_map(|combination| standing::of(&self.records, combination, &until))
+                    .collect();
+                let open = all.iter().filter(|s| s.progress.state == StopState::Continue);
+                let likely = open.clone().filter_map(|s| s.progress.likely_repeats).max();
+                Next { enough: open.count() == 0, likely_blocks: Some(likely.unwrap_or(blocks)) }
+            }
+            Repeats::Decide(decide) => {
+                let spent = self.spent + self.begun.elapsed();
+                let block = spent / blocks;
+                let budget = Duration::from_nanos(decide.budget_ns);
+                let decided = verdicts::all_decided(&self.records, &decide, blocks);
+                let fits = u32::try_from(budget.as_nanos() / block.as_nanos().max(1)).ok();
+                Next { enough: decided || spent + block > budget, likely_blocks: fits }
+            }
+        }
+    }
+}
+
+fn too_wide(standing: &Standing, width: f64) -> Option<Hazard> {
+    if standing.progress.state != StopState::GaveUp {
+        return None;
+    }
+    let found = match standing.progress.relative_half_width {
+        Some(half) => format!("within {:.1} %", half * 100.0),
+        None => "not within any interval".to_owned(),
+    };
+    Some(Hazard {
+        kind: HazardKind::TooWide,
+        side: None,
+        evidence: format!(
+            "after {} repeats {} is known {found}; {} % was asked for",
+            standing.repeats,
+            standing.metric,
+            width * 100.0
+        ),
+        cure: "raise --max-repeat or --width, or measure for longer".to_owned(),
+    })
+}

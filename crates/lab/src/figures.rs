@@ -1,0 +1,73 @@
+//! The figures of a record that experiments watch and compare.
+
+use linerate_model::record::Record;
+use linerate_model::summary::MachineCost;
+
+use crate::stats::compare::Direction;
+
+/// A figure by name, with the way it should go.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Figure {
+    /// Its word: `goodput`, `cpu-dut` ...
+    pub name: &'static str,
+    /// Its unit: `bit/s`, `%` ...
+    pub unit: &'static str,
+    /// Which way is better.
+    pub direction: Direction,
+    /// The value.
+    pub value: f64,
+}
+
+/// What the stop rule watches: goodput, or the transaction rate; and the CPU of each machine.
+pub fn watched(record: &Record) -> Vec<Figure> {
+    let mut figures = vec![work(record)];
+    figures.extend(machines(record).map(|(names, cost)| lower(names.busy, "%", cost.busy_percent)));
+    figures
+}
+
+/// What is compared by default: the work done, what a unit of it cost each machine, and the latency of most transactions.
+pub fn compared(record: &Record) -> Vec<Figure> {
+    let mut figures = vec![work(record)];
+    for (names, cost) in machines(record) {
+        let per_kib = cost.service_demand_us_per_kib.map(|v| lower(names.demand, "us/KB", v));
+        let per_transaction = cost.service_demand_us_per_transaction.map(|v| lower(names.demand, "us/tr", v));
+        figures.extend(per_kib.or(per_transaction));
+    }
+    if let Some(latency) = &record.summary.latency {
+        figures.push(lower("p50", "ns", latency.p50_ns as f64));
+        figures.push(lower("p99", "ns", latency.p99_ns as f64));
+    }
+    figures
+}
+
+fn work(record: &Record) -> Figure {
+    let direction = Direction::HigherIsBetter;
+    match record.summary.transactions_per_second {
+        Some(value) => Figure { name: "transactions", unit: "tr/s", direction, value },
+        None => {
+            let value = record.summary.goodput_bits_per_second;
+            Figure { name: "goodput", unit: "bit/s", direction, value }
+        }
+    }
+}
+
+fn lower(name: &'static str, unit: &'static str, value: f64) -> Figure {
+    Figure { name, unit, direction: Direction::LowerIsBetter, value }
+}
+
+struct Names {
+    busy: &'static str,
+    demand: &'static str,
+}
+
+/// The machines with their names: one where both nodes share it.
+fn machines(record: &Record) -> impl Iterator<Item = (Names, &MachineCost)> {
+    let cpu = &record.summary.cpu;
+    [
+        (Names { busy: "cpu", demand: "cpu-demand" }, cpu.shared.as_ref()),
+        (Names { busy: "cpu-dut", demand: "cpu-demand-dut" }, cpu.dut.as_ref()),
+        (Names { busy: "cpu-peer", demand: "cpu-demand-peer" }, cpu.peer.as_ref()),
+    ]
+    .into_iter()
+    .filter_map(|(names, cost)| Some((names, cost?)))
+}

@@ -1,0 +1,24 @@
+//! `linerate show`: a run of the history again.
+
+use linerate_model::exit::ExitCode;
+
+use crate::cli::ShowArgs;
+use crate::failure::Failure;
+use crate::output::{print, printable};
+use crate::{history, output};
+
+pub(crate) fn run(args: ShowArgs) -> Result<ExitCode, Failure> {
+    let store = history::open(args.db.db.as_deref())?;
+    let run = store.run(&args.run).map_err(Failure::usage)?;
+    let records = store.records(&run.info.id).map_err(Failure::node)?;
+    if !args.output.json && !args.output.csv {
+        let tags =
+            if run.tags.is_empty() { String::new() } else { format!(", tags {}", run.tags.join(", ")) };
+        let ended = run.outcome.map_or("not ended", |outcome| outcome.name());
+        let (id, begun, command) = (&run.info.id, &run.info.started_at, run.info.command.join(" "));
+        let head = format!("run {id}: {ended}, begun {begun}, seed {}{tags}", run.info.seed);
+        print(&format!("{}\n{}\n\n", printable(&head), printable(&command)))?;
+    }
+    output::show(&records, &args.output, false)?;
+    Ok(ExitCode::Good)
+}

@@ -1,0 +1,168 @@
+//! Carries a run out: connects the nodes, runs the plan, keeps what comes, and puts everything back.
+
+use std::io::IsTerminal;
+use std::sync::atomic::AtomicBool;
+
+use linerate_agent::auth::Secret;
+use linerate_agent::launch::LaunchOptions;
+use linerate_lab::connect::{self, Families, Nodes, Place};
+use linerate_lab::path::{Path, PathChoice};
+use linerate_lab::plan::Plan;
+use linerate_lab::runner::Bench;
+use linerate_lab::{course, runner};
+use linerate_model::event::Event;
+use linerate_model::experiment::PathFacts;
+use linerate_model::hazard::Hazard;
+use linerate_model::record::Outcome;
+use linerate_model::trial::Family;
+use linerate_model::{NodeUrl, Record};
+use linerate_store::RunOutcome;
+
+use crate::asked::{Asked, NodesAsked};
+use crate::cli::StoreArgs;
+use crate::failure::Failure;
+use crate::history::Keeper;
+use crate::progress::Progress;
+use crate::{private, signals};
+
+/// What is to be run.
+pub(crate) enum Work<'a> {
+    /// A new run. The plan may be changed once it is known whether both nodes share a kernel.
+    New(&'a Asked, &'a dyn Fn(&mut Plan)),
+    /// A run of the history that goes on.
+    Resume(&'a str),
+}
+
+/// How it is to be run.
+pub(crate) struct Manner<'a> {
+    pub(crate) store: &'a StoreArgs,
+    pub(crate) keep_lab: bool,
+    pub(crate) quiet: bool,
+}
+
+/// What came of it: a failure half way keeps the records before it.
+pub(crate) struct Measured {
+    pub(crate) records: Vec<Record>,
+    pub(crate) outcome: Result<Outcome, Failure>,
+}
+
+/// Carries a run out.
+///
+/// # Errors
+/// Where it could not begin.
+pub(crate) fn measure(work: &Work<'_>, manner: &Manner<'_>) -> Result<Measured, Failure> {
+    let mut keeper = Keeper::open(manner.store)?;
+    let (resumed, nodes_asked, families) = match work {
+        Work::New(asked, _) => {
+            asked.check()?;
+            (None, asked.nodes.clone(), asked.families())
+        }
+        Work::Resume(reference) => {
+            let (id, stored, done) = keeper.resume(reference)?;
+            let families = families_of(&stored.plan);
+            (Some((id, stored.plan, done)), stored.nodes, families)
+        }
+    };
+    let launch = launch_options(&nodes_asked)?;
+    // Before any thread: an ordinary user's lab needs a user namespace.
+    let place = if nodes_asked.peer.is_none() { Some(Place::private()?) } else { None };
+    let stop = signals::stop_flag()?;
+    let nodes = nodes(&nodes_asked, place.as_ref(), launch);
+    let (mut bench, mut hazards) = connect::connect(&nodes, &families)?;
+    hazards.extend(place.as_ref().and_then(Place::hazard));
+    let (run, plan, done) = match (resumed, work) {
+        (Some(resumed), _) => resumed,
+        (None, Work::New(asked, adjust)) => {
+            let mut plan = plan(asked, &bench)?;
+            adjust(&mut plan);
+            (runner::run_id().map_err(Failure::from)?, plan, Vec::new())
+        }
+        (None, Work::Resume(_)) => return Err(Failure::usage("nothing to go on with")),
+    };
+    if matches!(work, Work::New(..)) {
+        keeper.begin(&run, &nodes_asked, &plan, &manner.store.tag)?;
+    }
+    let measured = carry_out(&mut bench, plan, &run, done, &hazards, &mut keeper, manner.quiet, &stop);
+    drop(bench); // the agents go before the namespaces they are in
+    let kept = place.map(|place| private::leave(place, manner.keep_lab)).transpose()?.flatten();
+    if let Some(kept) = kept {
+        kept.tell();
+    }
+    if keeper.keeps() && !manner.quiet && std::io::stderr().is_terminal() {
+        eprintln!("Kept as run {}.", &run[..8.min(run.len())]);
+    }
+    Ok(measured)
+}
+
+#[expect(clippy::too_many_arguments, reason = "all of a run's parts, named once")]
+fn carry_out(
+    bench: &mut Bench,
+    plan: Plan,
+    run: &str,
+    done: Vec<Record>,
+    hazards: &[Hazard],
+    keeper: &mut Keeper,
+    quiet: bool,
+    stop: &AtomicBool,
+) -> Measured {
+    let intervals = plan.combinations.iter().any(|t| t.interval_ns.is_some());
+    let mut progress = Progress::new(quiet, intervals, &plan);
+    let mut records: Vec<Record> = done.clone();
+    let mut tell = |event: Event| {
+        progress.tell(&event);
+        if let Event::TrialFinished(mut record) = event {
+            record.hazards.splice(0..0, hazards.iter().cloned());
+            keeper.append(&record);
+            records.push(*record);
+        }
+    };
+    let outcome = course::run(bench, &plan, run, &done, stop, &mut tell);
+    progress.finish();
+    let ended = match outcome {
+        Ok(Outcome::Complete) => RunOutcome::Complete,
+        Ok(Outcome::Interrupted) => RunOutcome::Interrupted,
+        Err(_) => RunOutcome::Failed,
+    };
+    let kept = keeper.end(run, ended);
+    Measured { records, outcome: outcome.map_err(Failure::from).and_then(|o| kept.map(|()| o)) }
+}
+
+/// The plan for the paths between two nodes.
+fn plan(asked: &Asked, bench: &Bench) -> Result<Plan, Failure> {
+    let facts: Vec<PathFacts> = bench.paths.iter().map(Path::facts).collect();
+    asked.plan(&facts)
+}
+
+fn families_of(plan: &Plan) -> Families {
+    let mut families: Vec<Family> = Vec::new();
+    for trial in &plan.combinations {
+        if !families.contains(&trial.family) {
+            families.push(trial.family);
+        }
+    }
+    Families::All(families)
+}
+
+fn launch_options(nodes: &NodesAsked) -> Result<LaunchOptions, Failure> {
+    let program =
+        std::env::current_exe().map_err(|e| Failure::node(format!("find this program's own file: {e}")))?;
+    let secret = nodes.secret_file.as_deref().map(Secret::from_file).transpose().map_err(Failure::usage)?;
+    Ok(LaunchOptions {
+        program,
+        remote_program: nodes.remote_program.clone(),
+        push: nodes.push,
+        secret,
+        ssh_options: nodes.ssh_option.clone(),
+    })
+}
+
+fn nodes(asked: &NodesAsked, place: Option<&Place>, launch: LaunchOptions) -> Nodes {
+    let own = asked.dut.clone().unwrap_or(NodeUrl::Local);
+    let (dut, peer) = match (place, &asked.peer) {
+        (Some(place), _) => place.nodes(),
+        (None, Some(peer)) => (own, peer.clone()),
+        (None, None) => (own.clone(), own),
+    };
+    let links = PathChoice { dut_link: asked.link.clone(), peer_link: asked.peer_link.clone() };
+    Nodes { dut, peer, links, launch }
+}
