@@ -181,7 +181,7 @@ impl Match<'_> {
         let run = &self.base[0].run;
         let interleaved = |r: &&Record| r.run == *run && r.block.is_some();
         let distinct = self.base.iter().all(|b| self.new.iter().all(|n| n.sequence != b.sequence));
-        if !distinct || !self.base.iter().chain(&self.new).all(|r| interleaved(r)) {
+        if !distinct || !self.base.iter().chain(&self.new).all(interleaved) {
             return;
         }
         let blocks = |side: &[&Record]| -> Vec<Option<u32>> { side.iter().map(|r| r.block).collect() };

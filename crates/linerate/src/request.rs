@@ -180,7 +180,7 @@ pub(crate) fn until(
         confidence_percent: confidence_percent.unwrap_or(95.0),
         width: width.unwrap_or(DEFAULT_WIDTH),
         min,
-        max: max.unwrap_or(DEFAULT_MAX_REPEATS.max(min)),
+        max: max.unwrap_or_else(|| DEFAULT_MAX_REPEATS.max(min)),
     };
     standing::rule(&until).map_err(|e| e.to_string())?;
     Ok(until)

@@ -24,7 +24,7 @@ pub fn trial_text(trial: &Trial) -> String {
         }
     }
     for setting in &trial.settings {
-        text += &format!(" {}={}", setting.key, setting.value);
+        text.extend([" ", &setting.key, "=", &setting.value]);
     }
     if trial.repeat > 0 {
         text += " repeat ";
