@@ -16,5 +16,6 @@ pub mod protocol;
 pub mod reading;
 pub mod server;
 pub mod session;
+pub mod stranger;
 pub mod trial;
 pub mod window;

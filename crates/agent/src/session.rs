@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::IpAddr;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use linerate_link::{inventory, links, route};
 use linerate_model::environment::LinkInfo;
@@ -12,14 +12,19 @@ use linerate_model::trial::{Amount, Side};
 use linerate_sys::clock;
 
 use crate::auth::{self, Prover, Secret};
-use crate::frame::{FrameError, MAX_GREETING_BYTES, MAX_MESSAGE_BYTES, read_message, write_message};
+use crate::frame::{FrameError, MAX_GREETING_BYTES, MAX_REQUEST_BYTES, read_message, write_message};
 use crate::protocol::{PROTOCOL, Prepare, Refusal, Reply, Request, RouteReply, Schedule};
+use crate::stranger;
 use crate::trial::{OpenTrial, TrialFailure, link_of};
 
 /// How long a stranger may say nothing while no trial runs.
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
 /// How much longer than its window a trial may take before it is given up.
 const GRACE: Duration = Duration::from_secs(30);
+/// How far in the future a trial may begin.
+const MAX_LEAD: Duration = Duration::from_secs(60);
+/// What opening, starting and finishing a stranger's trial may take beyond its own length.
+const TRIAL_OVERHEAD: Duration = Duration::from_secs(120);
 /// Longest that a session of an agent of our own may be idle: as long as its controller lives.
 const FOREVER: Duration = Duration::from_secs(365 * 86_400);
 
@@ -69,14 +74,18 @@ pub fn serve(
 ) -> Result<(), SessionError> {
     let writer = Mutex::new(writer);
     let requests = read_requests(reader)?;
-    let mut session = Session { options, writer: &writer, requests, trial: None };
+    let mut session = Session { options, writer: &writer, requests, trial: None, trial_deadline: None };
     session.greet()?;
+    let mut next = None;
     loop {
-        let idle_limit = if options.traffic_only { IDLE_LIMIT } else { FOREVER };
-        match session.next_request(idle_limit)? {
-            Some(request) => session.answer(request)?,
-            None => return Ok(()),
-        }
+        let request = match next.take() {
+            Some(request) => request,
+            None => match session.next_request(session.patience())? {
+                Some(request) => request,
+                None => return Ok(()),
+            },
+        };
+        next = session.answer(request)?;
     }
 }
 
@@ -94,7 +103,7 @@ fn read_requests(
                 message,
                 Ok(Request::Links | Request::Route { .. } | Request::Prepare(_) | Request::Clock)
             ) {
-                limit = MAX_MESSAGE_BYTES;
+                limit = MAX_REQUEST_BYTES;
             }
             if sender.send(message).is_err() || ended {
                 return;
@@ -113,6 +122,8 @@ struct Session<'a, W> {
     writer: &'a Mutex<W>,
     requests: Receiver<Result<Request, FrameError>>,
     trial: Option<OpenTrial>,
+    /// When a stranger's open trial must be over.
+    trial_deadline: Option<Instant>,
 }
 
 impl<W: Write + Send> Session<'_, W> {
@@ -158,7 +169,17 @@ impl<W: Write + Send> Session<'_, W> {
         }
     }
 
-    fn answer(&mut self, request: Request) -> Result<(), SessionError> {
+    /// How long the next request may take: a stranger may not hold a trial open without end.
+    fn patience(&self) -> Duration {
+        if !self.options.traffic_only {
+            return FOREVER;
+        }
+        let left = self.trial_deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        left.map_or(IDLE_LIMIT, |left| left.min(IDLE_LIMIT))
+    }
+
+    /// Answers a request; gives the one that was heard behind it, if there was one.
+    fn answer(&mut self, request: Request) -> Result<Option<Request>, SessionError> {
         let refused =
             |e: &dyn std::fmt::Display| Reply::Refused { reason: e.to_string(), kind: Refusal::Network };
         let reply = match request {
@@ -177,16 +198,16 @@ impl<W: Write + Send> Session<'_, W> {
             Request::Finish { sent_in_window } => {
                 let reply = self
                     .with_trial(|trial| trial.finish(&sent_in_window).map(|r| Reply::Reading(Box::new(r))));
-                self.trial = None;
+                (self.trial, self.trial_deadline) = (None, None);
                 reply
             }
             // The window closed by itself while the request was on its way.
-            Request::Close => return Ok(()),
+            Request::Close => return Ok(None),
             Request::Hello { .. } | Request::Prove { .. } => {
                 Reply::Refused { reason: "the greeting is over".to_owned(), kind: Refusal::Usage }
             }
         };
-        self.say(&reply)
+        self.say(&reply).map(|()| None)
     }
 
     /// All links; a stranger is told only of the one that it came by.
@@ -207,7 +228,7 @@ impl<W: Write + Send> Session<'_, W> {
     }
 
     fn prepare(&mut self, mut prepare: Prepare) -> Reply {
-        self.trial = None; // whatever was left open ends first
+        (self.trial, self.trial_deadline) = (None, None); // whatever was left open ends first
         let usage = |reason: String| Reply::Refused { reason, kind: Refusal::Usage };
         if let Err(error) = prepare.trial.check() {
             return usage(error.to_string());
@@ -216,17 +237,20 @@ impl<W: Write + Send> Session<'_, W> {
             if prepare.side == Side::Dut {
                 return usage("a tcp: node only listens: it can be the peer, not the dut".to_owned());
             }
-            // A stranger's wish for another address is not heard.
-            prepare.local = self.options.reached_at;
-            prepare.link = None;
-        }
-        if let (Some(most), Amount::DurationNs(ns)) = (self.options.max_duration, prepare.trial.amount) {
-            let asked = Duration::from_nanos(ns.saturating_add(prepare.trial.warmup_ns));
-            if asked > most {
-                return usage(format!(
-                    "{asked:?} is longer than the {most:?} that --max-duration allows here"
-                ));
+            if let Err(reason) = stranger::check_size(&prepare.trial) {
+                return usage(reason);
             }
+            // A stranger's wish for an address of another link is not heard.
+            prepare.local = prepare.local.filter(|wish| self.may_use(*wish)).or(self.options.reached_at);
+            prepare.link = None;
+            let most = self.options.max_duration.unwrap_or(stranger::LONGEST_TRIAL);
+            if let Amount::DurationNs(ns) = prepare.trial.amount {
+                let asked = Duration::from_nanos(ns.saturating_add(prepare.trial.warmup_ns));
+                if asked > most {
+                    return usage(format!("{asked:?} is longer than the {most:?} that this server allows"));
+                }
+            }
+            self.trial_deadline = Some(Instant::now() + most + TRIAL_OVERHEAD);
         }
         match OpenTrial::open(prepare) {
             Ok(trial) => {
@@ -238,6 +262,11 @@ impl<W: Write + Send> Session<'_, W> {
         }
     }
 
+    /// Whether a stranger may have a trial on this address: one of the link that it came by.
+    fn may_use(&self, address: IpAddr) -> bool {
+        self.links().is_ok_and(|links| links.iter().any(|l| l.addresses.iter().any(|a| a.address == address)))
+    }
+
     fn with_trial(&mut self, act: impl FnOnce(&mut OpenTrial) -> Result<Reply, TrialFailure>) -> Reply {
         match &mut self.trial {
             Some(trial) => act(trial).unwrap_or_else(TrialFailure::into_reply),
@@ -246,15 +275,17 @@ impl<W: Write + Send> Session<'_, W> {
     }
 
     /// Runs the window on a thread of its own, and hears `Close` and the end of the stream meanwhile.
-    fn run(&mut self, schedule: Schedule) -> Result<(), SessionError> {
-        let Some(trial) = &mut self.trial else {
-            return self.refuse(Refusal::Usage, "no trial is open".to_owned());
+    fn run(&mut self, schedule: Schedule) -> Result<Option<Request>, SessionError> {
+        let trial_left = self.trial_deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        let Some(trial) = self.trial.as_mut().filter(|trial| !trial.has_run()) else {
+            return self.refuse(Refusal::Usage, "no trial is ready to run".to_owned());
         };
-        let limit = self.options.max_duration.unwrap_or(FOREVER);
-        let window_length = schedule.window_end_ns.map_or(limit, |end| {
-            Duration::from_nanos(end.saturating_sub(clock::monotonic_ns())).min(FOREVER)
-        });
-        let give_up_after = window_length.saturating_add(GRACE);
+        let until = |ns: u64| Duration::from_nanos(ns.saturating_sub(clock::monotonic_ns()));
+        if until(schedule.window_start_ns) > MAX_LEAD + Duration::from_nanos(trial.warmup_ns()) {
+            return self.refuse(Refusal::Usage, "the trial is to start too far in the future".to_owned());
+        }
+        let window = schedule.window_end_ns.map_or(FOREVER, |end| until(end).saturating_add(GRACE));
+        let give_up_after = window.min(trial_left.unwrap_or(FOREVER)).min(FOREVER);
         let control = Arc::new(crate::window::WindowControl::default());
         let (writer, requests) = (self.writer, &self.requests);
         let say = |reply: &Reply| {
@@ -276,18 +307,16 @@ impl<W: Write + Send> Session<'_, W> {
             let _ = window.join();
             lost
         });
-        match lost {
-            Ok(Some(next)) => self.answer(next),
-            Ok(None) => Ok(()),
-            Err(error) => {
-                self.trial = None;
-                Err(error)
-            }
+        // What a stranger's trial still has to do is short: to stop, and to tell its reading.
+        self.trial_deadline = self.trial_deadline.map(|at| at.min(Instant::now() + GRACE));
+        if lost.is_err() {
+            self.trial = None;
         }
+        lost
     }
 
-    fn refuse(&self, kind: Refusal, reason: String) -> Result<(), SessionError> {
-        self.say(&Reply::Refused { reason, kind })
+    fn refuse(&self, kind: Refusal, reason: String) -> Result<Option<Request>, SessionError> {
+        self.say(&Reply::Refused { reason, kind }).map(|()| None)
     }
 
     fn say(&self, reply: &Reply) -> Result<(), SessionError> {
@@ -304,7 +333,7 @@ fn hear(
 ) -> Result<Option<Request>, SessionError> {
     const TICK: Duration = Duration::from_millis(20);
     const JUST_ENDED: Duration = Duration::from_secs(1);
-    let give_up = std::time::Instant::now() + give_up_after;
+    let give_up = Instant::now() + give_up_after;
     loop {
         match requests.recv_timeout(TICK) {
             Ok(Ok(Request::Close)) => control.close(),
@@ -323,7 +352,7 @@ fn hear(
             Ok(()) | Err(mpsc::TryRecvError::Disconnected) => return Ok(None),
             Err(mpsc::TryRecvError::Empty) => {}
         }
-        if std::time::Instant::now() > give_up {
+        if Instant::now() > give_up {
             return Err(SessionError::Idle(give_up_after));
         }
     }

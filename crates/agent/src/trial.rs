@@ -83,6 +83,16 @@ impl OpenTrial {
         Ok(Self { trial: side.trial, endpoint: Some(endpoint), meter, link, samples: None })
     }
 
+    /// Whether its window has been run.
+    pub fn has_run(&self) -> bool {
+        self.samples.is_some()
+    }
+
+    /// Traffic before its window, nanoseconds.
+    pub fn warmup_ns(&self) -> u64 {
+        self.trial.warmup_ns
+    }
+
     /// Ports that the other node is to connect to.
     pub fn ports(&self) -> Vec<u16> {
         self.endpoint.as_ref().map(|e| e.ports().to_vec()).unwrap_or_default()

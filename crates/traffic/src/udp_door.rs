@@ -25,6 +25,10 @@ use crate::wake::Wake;
 /// Addresses that may be challenged at once on a socket; a newer one pushes out the oldest.
 const CHALLENGED_MAX: usize = 16;
 
+/// Challenges that a socket sends at the most before somebody has proved itself: a stranger who knows the token can't have
+/// many sent to others.
+const CHALLENGES_MAX: u32 = 256;
+
 /// What the door needs.
 pub(crate) struct UdpDoor {
     /// One socket for each stream, in order.
@@ -38,6 +42,8 @@ pub(crate) struct UdpDoor {
 #[derive(Default)]
 struct Stream {
     challenged: Vec<(SocketAddr, Nonce)>,
+    /// Challenges sent.
+    sent: u32,
     /// The nonce that was proved, once the socket is connected.
     proved: Option<Nonce>,
 }
@@ -77,6 +83,11 @@ impl UdpDoor {
     }
 
     fn challenge(&self, index: usize, stream: &mut Stream, address: SocketAddr, to: &SockaddrStorage) {
+        if stream.sent == CHALLENGES_MAX {
+            self.strays.fetch_add(1, Relaxed);
+            return;
+        }
+        stream.sent += 1;
         let known = stream.challenged.iter().find(|(a, _)| *a == address).map(|&(_, nonce)| nonce);
         let nonce = match known {
             Some(nonce) => nonce,
