@@ -45,12 +45,12 @@ pub fn connect(url: &NodeUrl, options: &LaunchOptions) -> Result<Node, NodeError
         NodeUrl::Local => {
             let mut command = Command::new(&options.program);
             command.args(["agent", "--stdio"]);
-            child::connect(url, command, LOCAL_LIMIT)
+            child::connect(url, command, false, LOCAL_LIMIT)
         }
         NodeUrl::Netns(name) => {
             let mut command = Command::new(&options.program);
             command.args(["agent", "--stdio", "--netns", name]);
-            child::connect(url, command, LOCAL_LIMIT)
+            child::connect(url, command, false, LOCAL_LIMIT)
         }
         NodeUrl::Ssh(destination) => ssh::connect(url, destination, options),
         NodeUrl::Tcp { host, port } => tcp::connect(url, host, *port, options.secret.as_ref()),

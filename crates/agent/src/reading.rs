@@ -4,7 +4,7 @@ use linerate_meter::{BusySample, Sample, ThreadTimes};
 use linerate_model::counters::ThreadReading;
 use linerate_model::reading::{IntervalReading, IntervalStream, Reading, StreamReading, TcpReading, Window};
 use linerate_sys::tcp_info::TcpInfo;
-use linerate_traffic::{SideResult, Snapshot, StreamResult, ThreadInfo};
+use linerate_traffic::{SideResult, Snapshot, StreamResult, ThreadInfo, ThreadResult};
 
 use crate::window::Samples;
 
@@ -86,7 +86,7 @@ pub fn reading(samples: Samples, result: SideResult) -> Reading {
     Reading {
         window,
         streams: streams.collect(),
-        threads: threads(&start, &end),
+        threads: threads(&start, &end, &result.threads),
         intervals,
         meter: linerate_meter::difference(&start.meter, &end.meter),
         strays: result.strays,
@@ -116,10 +116,17 @@ fn stream(index: usize, found: StreamResult, start: &Instant, end: &Instant) -> 
     }
 }
 
-fn threads(start: &Instant, end: &Instant) -> Vec<ThreadReading> {
+/// CPU time of the traffic threads within the window. A thread that ended before its close (a count was reached) has no
+/// clock any more: what it used in its whole life, as it said itself when it ended, less what it had used at the opening.
+fn threads(start: &Instant, end: &Instant, ended: &[ThreadResult]) -> Vec<ThreadReading> {
+    let whole_life = |tid: u32| {
+        let on_cpu_ns = ended.iter().find(|t| t.info.tid == tid && t.cpu_ns > 0)?.cpu_ns;
+        Some(ThreadTimes { on_cpu_ns, run_queue_wait_ns: None })
+    };
     let before =
         |tid: u32| start.threads.iter().find(|(info, _)| info.tid == tid).and_then(|(_, times)| *times);
     let spent = |(info, now): &(ThreadInfo, Option<ThreadTimes>)| {
+        let now = now.or_else(|| whole_life(info.tid));
         let spent = now.zip(before(info.tid)).map(|(now, before)| now.since(&before)).unwrap_or_default();
         ThreadReading {
             role: info.role.name().to_owned(),

@@ -13,7 +13,7 @@ use linerate_traffic::{Endpoint, Token, TrafficError, TrialSide};
 use crate::auth;
 use crate::protocol::{Prepare, Refusal, Reply, Schedule};
 use crate::reading;
-use crate::window::{self, Samples, WindowControl};
+use crate::window::{self, LinkWatch, Samples, WindowControl};
 
 /// How long the data connections may take to arrive.
 const READY_LIMIT: Duration = Duration::from_secs(10);
@@ -49,6 +49,7 @@ pub struct OpenTrial {
     endpoint: Option<Endpoint>,
     meter: Meter,
     link: Option<String>,
+    watch: LinkWatch,
     samples: Option<Samples>,
 }
 
@@ -80,7 +81,8 @@ impl OpenTrial {
             }
         };
         let endpoint = opened.map_err(explain)?;
-        Ok(Self { trial: side.trial, endpoint: Some(endpoint), meter, link, samples: None })
+        let watch = LinkWatch::new(link.clone());
+        Ok(Self { trial: side.trial, endpoint: Some(endpoint), meter, link, watch, samples: None })
     }
 
     /// Whether its window has been run.
@@ -123,7 +125,9 @@ impl OpenTrial {
     ) -> Result<(), TrialFailure> {
         let endpoint = self.endpoint.as_mut().ok_or_else(over)?;
         let interval_ns = self.trial.interval_ns;
-        self.samples = Some(window::run(endpoint, &mut self.meter, schedule, interval_ns, control, say)?);
+        let samples =
+            window::run(endpoint, &mut self.meter, &mut self.watch, schedule, interval_ns, control, say)?;
+        self.samples = Some(samples);
         say(&Reply::WindowClosed);
         Ok(())
     }

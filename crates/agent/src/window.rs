@@ -3,10 +3,11 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use linerate_link::links;
 use linerate_meter::Meter;
 use linerate_model::reading::IntervalReading;
 use linerate_sys::clock;
-use linerate_traffic::{Endpoint, Phase};
+use linerate_traffic::{Endpoint, Phase, Snapshot};
 
 use crate::protocol::{Reply, Schedule};
 use crate::reading::{self, Boundary, Instant, interval};
@@ -18,6 +19,10 @@ const PRECISE_NS: u64 = 3_000_000;
 const SAMPLE_LEAD_NS: u64 = 2_000_000;
 /// How often a running trial is looked at for failed streams.
 const WATCH_NS: u64 = 100_000_000;
+/// How often the link under test is looked at.
+const LINK_WATCH_NS: u64 = 500_000_000;
+/// After this long without any progress a trial that a count ends is given up.
+const NO_PROGRESS_NS: u64 = 15_000_000_000;
 /// How often a trial that a count ends is looked at for its end.
 const DONE_WATCH_NS: u64 = 2_000_000;
 
@@ -95,12 +100,24 @@ pub struct Samples {
 pub fn run(
     endpoint: &mut Endpoint,
     meter: &mut Meter,
+    link: &mut LinkWatch,
     schedule: Schedule,
     interval_ns: Option<u64>,
     control: &WindowControl,
     say: &dyn Fn(&Reply),
 ) -> Result<Samples, TrialFailure> {
-    let mut window = WindowRun { endpoint, meter, schedule, control, say, done_ns: None, ended_early: false };
+    let progress = Progress::default();
+    let mut window = WindowRun {
+        endpoint,
+        meter,
+        link,
+        schedule,
+        control,
+        say,
+        progress,
+        done_ns: None,
+        ended_early: false,
+    };
     let start = if schedule.window_start_ns > schedule.traffic_start_ns {
         window.open_after_warmup()?
     } else {
@@ -122,9 +139,63 @@ pub fn run(
     })
 }
 
+/// The link under test, looked at now and then: traffic that comes to a standstill does not say why.
+#[derive(Debug, Default)]
+pub struct LinkWatch {
+    name: Option<String>,
+    next_ns: u64,
+}
+
+impl LinkWatch {
+    /// Watches a link, where one is known.
+    pub fn new(name: Option<String>) -> Self {
+        Self { name, next_ns: 0 }
+    }
+
+    fn check(&mut self) -> Result<(), TrialFailure> {
+        let now_ns = clock::monotonic_ns();
+        let Some(name) = self.name.as_deref().filter(|_| now_ns >= self.next_ns) else { return Ok(()) };
+        self.next_ns = now_ns + LINK_WATCH_NS;
+        let state = match links::named(name) {
+            Ok(link) if !link.up => "went down",
+            Ok(link) if !link.carrier => "lost its carrier",
+            Ok(_) => return Ok(()),
+            Err(error) => return Err(TrialFailure::network(format!("link {name} is gone: {error}"))),
+        };
+        Err(TrialFailure::network(format!(
+            "link {name} {state} while the traffic ran; nothing of this trial is kept"
+        )))
+    }
+}
+
+/// What has moved so far, and since when nothing has.
+#[derive(Debug, Default)]
+struct Progress {
+    moved: u64,
+    since_ns: u64,
+}
+
+impl Progress {
+    fn check(&mut self, now: &Snapshot) -> Result<(), TrialFailure> {
+        let moved = now.streams.iter().map(|s| s.sent.messages + s.received.messages + s.transactions).sum();
+        if moved != self.moved || self.since_ns == 0 {
+            (self.moved, self.since_ns) = (moved, now.at_ns);
+        }
+        if now.at_ns.saturating_sub(self.since_ns) < NO_PROGRESS_NS {
+            return Ok(());
+        }
+        let seconds = NO_PROGRESS_NS / 1_000_000_000;
+        Err(TrialFailure::network(format!(
+            "nothing moved for {seconds} s: the way to the other node may be gone"
+        )))
+    }
+}
+
 struct WindowRun<'a> {
     endpoint: &'a mut Endpoint,
     meter: &'a mut Meter,
+    link: &'a mut LinkWatch,
+    progress: Progress,
     schedule: Schedule,
     control: &'a WindowControl,
     say: &'a dyn Fn(&Reply),
@@ -194,17 +265,23 @@ impl WindowRun<'_> {
 
     /// Waits; true where the window shall close now.
     fn wait(&mut self, until_ns: u64) -> Result<bool, TrialFailure> {
-        let wish = self.control.wait_until(until_ns);
-        if let Some((_, failure)) = self.endpoint.failures().into_iter().next() {
-            return Err(TrialFailure::network(failure));
-        }
-        match wish {
-            Wish::None => Ok(false),
-            Wish::Close => {
-                self.ended_early = true;
-                Ok(true)
+        loop {
+            let slice_ns = until_ns.min(clock::monotonic_ns() + WATCH_NS);
+            let wish = self.control.wait_until(slice_ns);
+            // The link first: it explains why a stream failed.
+            self.link.check()?;
+            if let Some((_, failure)) = self.endpoint.failures().into_iter().next() {
+                return Err(TrialFailure::network(failure));
             }
-            Wish::Abort => Err(TrialFailure::network("the controller is gone".to_owned())),
+            match wish {
+                Wish::None if slice_ns < until_ns => {}
+                Wish::None => return Ok(false),
+                Wish::Close => {
+                    self.ended_early = true;
+                    return Ok(true);
+                }
+                Wish::Abort => return Err(TrialFailure::network("the controller is gone".to_owned())),
+            }
         }
     }
 
@@ -214,6 +291,9 @@ impl WindowRun<'_> {
             return Ok(());
         }
         self.done_ns = self.endpoint.wait_done(Duration::ZERO).map_err(TrialFailure::network)?;
+        if self.endpoint.has_authority() && self.done_ns.is_none() {
+            self.progress.check(&self.endpoint.snapshot())?;
+        }
         if self.done_ns.is_some() {
             (self.say)(&Reply::Done);
         }

@@ -64,9 +64,10 @@ pub(crate) fn measure(work: &Work<'_>, manner: &Manner<'_>) -> Result<Measured, 
         }
     };
     let launch = launch_options(&nodes_asked)?;
+    let stop = signals::stop_flag()?;
     // Before any thread: an ordinary user's lab needs a user namespace.
     let place = if nodes_asked.peer.is_none() { Some(Place::private()?) } else { None };
-    let stop = signals::stop_flag()?;
+    signals::arm_second(&stop);
     let nodes = nodes(&nodes_asked, place.as_ref(), launch);
     let (mut bench, mut hazards) = connect::connect(&nodes, &families)?;
     hazards.extend(place.as_ref().and_then(Place::hazard));

@@ -1,23 +1,47 @@
-//! Ctrl-C and SIGTERM: the first asks for an orderly stop, the second Ctrl-C ends at once.
+//! Ctrl-C, SIGTERM and SIGHUP ask for an orderly stop; a second Ctrl-C, a second or more after the first, ends at once.
+//!
+//! The pause matters: a terminal, or a program like timeout(1), may signal both this process and its group, and a run must not
+//! lose what it measured for having been asked twice in one moment.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::failure::Failure;
 
-/// A flag that is set when a signal asks us to stop.
+/// From this long after the first signal on, Ctrl-C ends at once.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Set when the next Ctrl-C shall end the process. Signal handlers are the process's own, so this is too.
+static IMPATIENT: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// A flag that is set when a signal asks us to stop. Starts no thread.
 pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        let register = || {
-            // In this order: a signal that finds the flag set already ends the process.
-            flag::register_conditional_shutdown(signal, 5, Arc::clone(&stop))?;
-            flag::register(signal, Arc::clone(&stop))
-        };
-        register().map_err(|e| Failure::node(format!("handle signal {signal}: {e}")))?;
-    }
+    let register = || {
+        flag::register_conditional_shutdown(SIGINT, 5, Arc::clone(IMPATIENT.get_or_init(Arc::default)))?;
+        [SIGINT, SIGTERM, SIGHUP]
+            .into_iter()
+            .try_for_each(|signal| flag::register(signal, Arc::clone(&stop)).map(|_id| ()))
+    };
+    register().map_err(|e: std::io::Error| Failure::node(format!("handle signals: {e}")))?;
     Ok(stop)
+}
+
+/// Lets a later Ctrl-C end at once. Starts a thread, so not before an ordinary user's lab is built.
+pub(crate) fn arm_second(stop: &Arc<AtomicBool>) {
+    let stop = Arc::clone(stop);
+    let impatient = Arc::clone(IMPATIENT.get_or_init(Arc::default));
+    let wait = move || {
+        while !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        std::thread::sleep(PAUSE);
+        impatient.store(true, Ordering::Relaxed);
+    };
+    // Without the thread a second Ctrl-C does no more than the first.
+    let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
 }

@@ -12,6 +12,10 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::error::{Result, TrafficError};
 
+/// Data that is not acknowledged for so long ends a stream: the path is dead, and the kernel alone would try for a quarter of
+/// an hour (tcp_retries2).
+const DEAD_PATH_LIMIT: Duration = Duration::from_secs(10);
+
 /// How long a client waits for the server to answer.
 pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
@@ -128,6 +132,7 @@ fn apply_buffers(socket: &Socket, bytes: ByteCount) -> Result<()> {
 }
 
 fn apply_tcp(socket: &Socket, options: &TcpOptions) -> Result<()> {
+    sockopt::set_user_timeout(socket, DEAD_PATH_LIMIT)?;
     if options.nodelay {
         sockopt::set_nodelay(socket, true)?;
     }

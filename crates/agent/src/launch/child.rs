@@ -84,9 +84,17 @@ fn wait_within(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
 }
 
 /// Starts `command` as an agent and greets it over its stdio.
-pub(super) fn connect(url: &NodeUrl, mut command: Command, limit: Duration) -> Result<Node, NodeError> {
+///
+/// `may_prompt` leaves it in our process group, so that it can ask somebody at the terminal; else it has its own, and a
+/// signal to our group (timeout(1)) reaches only us, who then stop it in order.
+pub(super) fn connect(
+    url: &NodeUrl,
+    mut command: Command,
+    may_prompt: bool,
+    limit: Duration,
+) -> Result<Node, NodeError> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    ChildTies::default().apply(&mut command);
+    ChildTies { own_group: !may_prompt, ..ChildTies::default() }.apply(&mut command);
     let program = command.get_program().to_string_lossy().into_owned();
     let mut child =
         command.spawn().map_err(|e| unreachable(url, "start its agent", format!("run {program}: {e}")))?;

@@ -20,16 +20,21 @@ const RECEIVE: &str = "d=$(mktemp -d \"${TMPDIR:-/tmp}/linerate.XXXXXXXX\") && \
 pub(super) fn connect(url: &NodeUrl, destination: &str, options: &LaunchOptions) -> Result<Node, NodeError> {
     let script = if options.push {
         let folder = push(url, destination, options)?;
-        let quoted = quote(&folder);
-        // The folder goes when the agent ends, and also when the connection does (the shell gets SIGHUP or EOF).
-        format!("trap 'rm -rf {quoted}' EXIT HUP INT TERM; {quoted}/linerate agent --stdio")
+        run_and_remove(&folder)
     } else {
         let program = options.remote_program.as_deref().unwrap_or("linerate");
         format!("exec {} agent --stdio", quote(program))
     };
     let mut command = ssh(destination, options);
     command.arg(script);
-    child::connect(url, command, REMOTE_LIMIT).map_err(|error| explain(error, options))
+    child::connect(url, command, std::io::stdin().is_terminal(), REMOTE_LIMIT)
+        .map_err(|error| explain(error, options))
+}
+
+/// Runs the copied program and removes its folder when the agent ends, and also when the connection does (the shell gets
+/// SIGHUP, the agent an end of file).
+fn run_and_remove(folder: &str) -> String {
+    format!(r#"d={}; trap 'rm -rf "$d"' EXIT HUP INT TERM; "$d/linerate" agent --stdio"#, quote(folder))
 }
 
 fn ssh(destination: &str, options: &LaunchOptions) -> Command {
@@ -106,6 +111,22 @@ mod tests {
             assert_eq!(String::from_utf8_lossy(&output.stdout), word);
         }
         assert_eq!(quote("~/bin/linerate"), "~/'bin/linerate'");
+    }
+
+    #[test]
+    fn a_folder_with_a_space_is_removed_whole_and_alone() {
+        let base = std::env::temp_dir().join(format!("lr-push-space-{}", std::process::id()));
+        let (folder, neighbour) = (base.join("a b"), base.join("a"));
+        std::fs::create_dir_all(&neighbour).unwrap();
+        for shell in ["sh", "bash"] {
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("linerate"), "#!/bin/sh\nexit 0\n").unwrap();
+            let script = run_and_remove(&folder.display().to_string());
+            let output = Command::new(shell).arg("-c").arg(script).output().unwrap();
+            assert!(!folder.exists(), "{shell}: {}", String::from_utf8_lossy(&output.stderr));
+            assert!(neighbour.exists(), "{shell}");
+        }
+        std::fs::remove_dir_all(&base).unwrap();
     }
 
     #[test]

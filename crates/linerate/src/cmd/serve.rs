@@ -18,6 +18,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
     start_log(args.log_json);
     let admission = admission(&args)?;
     let stop = signals::stop_flag()?;
+    signals::arm_second(&stop);
     let doors = doors(&args)?;
     for door in &doors {
         let address = door.address().map_err(Failure::node)?;
