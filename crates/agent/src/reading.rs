@@ -74,10 +74,11 @@ pub fn interval(start: &Instant, before: &Boundary, now: &Boundary) -> IntervalR
 pub fn reading(samples: Samples, result: SideResult) -> Reading {
     let Samples { start, end, planned_start_ns, planned_end_ns, done_ns, intervals } = samples;
     let late = |at_ns: u64, planned_ns: u64| at_ns.saturating_sub(planned_ns);
+    let last_ns = result.streams.iter().filter_map(|s| s.last_received_ns).max();
     let window = Window {
         start_ns: start.traffic.at_ns,
         // A count is over with its last byte, whenever the closing sample came.
-        duration_ns: done_ns.unwrap_or(end.traffic.at_ns).saturating_sub(start.traffic.at_ns),
+        duration_ns: done_ns.or(last_ns).unwrap_or(end.traffic.at_ns).saturating_sub(start.traffic.at_ns),
         start_late_ns: late(start.traffic.at_ns, planned_start_ns),
         end_late_ns: planned_end_ns.map_or(0, |planned| late(end.traffic.at_ns, planned)),
     };

@@ -12,6 +12,8 @@ const STEAL: f64 = 1.0;
 const RUN_QUEUE_WAIT: f64 = 2.0;
 /// Percent of the window from which clock uncertainty and late samples matter.
 const SKEW: f64 = 1.0;
+/// Percent of received packets that may be dropped before it is told.
+const UNWANTED_FRAMES: f64 = 0.01;
 /// Resolution steps of the CPU clock that a window must at least have.
 const MIN_STEPS: u64 = 50;
 
@@ -125,8 +127,9 @@ fn of_a_node(side: Side, node: &NodeRecord, record: &Record, found: &mut Vec<Haz
     }
     if let Some(link) = &reading.meter.link {
         let c = &link.counters;
-        let lost = c.rx_errors + c.tx_errors + c.rx_dropped + c.tx_dropped + c.rx_missed_errors;
-        if lost > 0 {
+        let lost = c.rx_errors + c.tx_errors + c.tx_dropped + c.rx_missed_errors;
+        // The kernel counts frames that nobody here wants (LLDP, spanning tree) as rx_dropped: a few are no sign of trouble.
+        if lost > 0 || percent(c.rx_dropped, c.rx_packets) > UNWANTED_FRAMES {
             found.push(hazard(
                 HazardKind::LinkDrops,
                 on,

@@ -4,12 +4,14 @@
 //! 1. the rate asked for was reached within 3 %: the pace;
 //! 2. the wire carries 95 % of the link's speed, headers and gaps included: the link (never a virtual one);
 //! 3. the receiver's kernel dropped datagrams at the socket while its thread was busy: the receiver's CPU;
-//! 4. one end's busiest thread was running, or waiting to run, 95 % of the window, and the other's was not: its CPU.
+//! 4. one end's busiest thread was running, or waiting to run, 95 % of the window, and the other's was not: its CPU. So
+//!    is an end whose kernel is its own and has a CPU that was busy 97 % of the window, half of it in softirqs.
 //!    Where both were: the receiver's, if the sender was held back by the receive window; else unclear;
 //! 5. the sender's connections stood still half of the window for the receive window, or for the send buffer
 //!    (`tcpi_rwnd_limited`, `tcpi_sndbuf_limited`): that one;
-//! 6. data was in flight 90 % of the window and segments were retransmitted: the congestion window;
-//! 7. a closed loop of requests with both ends' threads idle part of the time: the round trip;
+//! 6. data was in flight 90 % of the window, segments were retransmitted, and goodput is what the congestion windows allow
+//!    (window / round-trip time, within a quarter): the congestion window;
+//! 7. one request outstanding on each connection, hardly any lost: the round trip;
 //! 8. else unclear.
 
 use linerate_model::counters::ThreadReading;
@@ -18,7 +20,8 @@ use linerate_model::reading::{Reading, TcpReading};
 use linerate_model::record::{NodeRecord, Record};
 use linerate_model::summary::percent;
 use linerate_model::trial::Side;
-use linerate_model::units::RateUnit;
+use linerate_model::units::{RateUnit, bits_per_second};
+use linerate_model::workload::Workload;
 
 /// Part of the asked rate that counts as reached.
 const PACE_REACHED: f64 = 0.97;
@@ -28,6 +31,8 @@ const LINK_FULL: f64 = 95.0;
 const CPU_BOUND: f64 = 95.0;
 /// Percent of the window that connections must have stood still.
 const STALLED: f64 = 50.0;
+/// Percent of the window that a CPU must have been busy to hold back its softirqs.
+const CPU_FULL: f64 = 97.0;
 /// Percent of the window with data in flight.
 const ALWAYS_BUSY: f64 = 90.0;
 /// Preamble, frame check sequence and gap that Ethernet adds to each frame, bytes (IEEE 802.3).
@@ -65,11 +70,25 @@ impl<'a> View<'a> {
     }
 
     fn sender_busy(&self) -> f64 {
-        busiest_thread(&self.sender.reading, &["send", "request"])
+        busiest_thread(&self.sender.reading, &["send", "request"]).max(self.softirq_bound(self.sender))
     }
 
     fn receiver_busy(&self) -> f64 {
-        busiest_thread(&self.receiver.reading, &["receive", "respond"])
+        busiest_thread(&self.receiver.reading, &["receive", "respond"]).max(self.softirq_bound(self.receiver))
+    }
+
+    /// How busy a node's fullest CPU was, where softirqs filled it; 0 where none was full, or the kernel is shared and the
+    /// softirqs may be the other end's.
+    fn softirq_bound(&self, node: &NodeRecord) -> f64 {
+        if self.record.shared_kernel {
+            return 0.0;
+        }
+        let window_ns = node.reading.meter.cpu.window_ns;
+        let full =
+            node.reading.meter.cpu.cpus.iter().filter(|cpu| cpu.time.softirq_ns * 2 >= cpu.time.busy_ns);
+        full.map(|cpu| percent(cpu.time.busy_ns, window_ns))
+            .filter(|&busy| busy >= CPU_FULL)
+            .fold(0.0, f64::max)
     }
 
     fn connections(&self) -> impl Iterator<Item = &TcpReading> {
@@ -105,8 +124,10 @@ fn pace(view: &View<'_>) -> Option<Limit> {
     let sent = || view.sender.reading.streams.iter().map(|s| s.sent.messages).sum::<u64>();
     let (reached, unit) = match rate.unit {
         RateUnit::BitsPerSecond => {
-            let strongest = summary.directions.iter().map(|d| d.sent_bits_per_second).fold(0.0, f64::max);
-            (strongest, "bit/s")
+            // The rate is for each direction: the weaker one tells whether it was reached.
+            let weakest =
+                summary.directions.iter().map(|d| d.sent_bits_per_second).fold(f64::INFINITY, f64::min);
+            (if weakest.is_finite() { weakest } else { 0.0 }, "bit/s")
         }
         RateUnit::PacketsPerSecond => (linerate_model::units::per_second(sent(), window_ns), "packets/s"),
         RateUnit::RequestsPerSecond => (summary.transactions_per_second.unwrap_or_default(), "requests/s"),
@@ -200,15 +221,38 @@ fn congestion_window(view: &View<'_>) -> Option<Limit> {
     if view.record.trial.workload.kind().is_transactional() || busy < ALWAYS_BUSY || retransmits == 0 {
         return None;
     }
+    let acked: u64 = view.connections().map(|t| t.acked_bytes).sum();
+    let goodput = bits_per_second(acked, view.sender.reading.window.duration_ns);
+    let allowed: f64 = view.connections().map(allowed_by_congestion_window).sum();
+    if !(allowed * 0.75..=allowed * 1.25).contains(&goodput) {
+        return None;
+    }
     limit(
         Limiter::CongestionWindow,
-        format!("data in flight {busy:.1} % of the window, {retransmits} segments retransmitted"),
+        format!(
+            "data in flight {busy:.1} % of the window, {retransmits} segments retransmitted; the congestion windows allow \
+             {:.0} Mbit/s, {:.0} came",
+            allowed / 1e6,
+            goodput / 1e6
+        ),
     )
 }
 
+/// What a connection's congestion window lets through, as it was at the window's end, bits a second.
+fn allowed_by_congestion_window(tcp: &TcpReading) -> f64 {
+    let bytes = f64::from(tcp.congestion_window_segments) * f64::from(tcp.send_mss_bytes);
+    bytes * 8.0 * 1e6 / f64::from(tcp.rtt_us.max(1))
+}
+
 fn round_trip(view: &View<'_>) -> Option<Limit> {
-    let workload = &view.record.trial.workload;
-    if !workload.kind().is_transactional() || workload.rate().is_some() {
+    let one_outstanding = match &view.record.trial.workload {
+        Workload::TcpRr(w) => w.rate.is_none() && w.in_flight.unwrap_or(1) == 1,
+        Workload::UdpRr(w) => w.rate.is_none() && w.in_flight.unwrap_or(1) == 1,
+        Workload::TcpCrr(w) => w.rate.is_none(),
+        _ => false,
+    };
+    let lost = view.record.summary.loss.as_ref().map_or(0.0, |l| l.lost_percent);
+    if !one_outstanding || lost > 0.1 {
         return None;
     }
     let (asking, answering) = (view.sender_busy(), view.receiver_busy());

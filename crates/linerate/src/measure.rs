@@ -46,6 +46,28 @@ pub(crate) struct Measured {
     pub(crate) outcome: Result<Outcome, Failure>,
 }
 
+/// What is said of nodes makes no sense in a private lab.
+fn check_peer_is_named(asked: &NodesAsked) -> Result<(), Failure> {
+    if asked.peer.is_some() {
+        return Ok(());
+    }
+    let elsewhere = asked.dut.as_ref().is_some_and(|dut| *dut != NodeUrl::Local);
+    let given = [
+        ("--dut", elsewhere),
+        ("--link", asked.link.is_some()),
+        ("--peer-link", asked.peer_link.is_some()),
+        ("--push", asked.push),
+        ("--remote-program", asked.remote_program.is_some()),
+        ("--secret-file", asked.secret_file.is_some()),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => {
+            Err(Failure::usage(format!("{option} needs a PEER: linerate run PEER {option} ...")))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Carries a run out.
 ///
 /// # Errors
@@ -63,6 +85,7 @@ pub(crate) fn measure(work: &Work<'_>, manner: &Manner<'_>) -> Result<Measured, 
             (Some((id, stored.plan, done)), stored.nodes, families)
         }
     };
+    check_peer_is_named(&nodes_asked)?;
     let launch = launch_options(&nodes_asked)?;
     let stop = signals::stop_flag()?;
     // Before any thread: an ordinary user's lab needs a user namespace.

@@ -104,6 +104,7 @@ impl Lane {
 fn merge(stream: &mut StreamResult, outcome: Outcome) {
     stream.udp = stream.udp.or(outcome.udp);
     stream.zerocopy = stream.zerocopy.or(outcome.zerocopy);
+    stream.last_received_ns = stream.last_received_ns.max(outcome.last_received_ns);
     if let Some(latency) = outcome.latency {
         stream.latency.get_or_insert_default().merge(&latency);
     }

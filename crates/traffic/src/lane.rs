@@ -50,6 +50,8 @@ pub(crate) struct Outcome {
     pub(crate) latency: Option<LatencyHistogram>,
     pub(crate) verify: Option<VerifyReading>,
     pub(crate) zerocopy: Option<ZeroCopyReading>,
+    /// When the last datagram came, nanoseconds of CLOCK_MONOTONIC; only where a count ends the trial.
+    pub(crate) last_received_ns: Option<u64>,
 }
 
 /// The work of a thread: prepares its buffers, calls [`LaneContext::ready`], then moves bytes until it is done or stopped.

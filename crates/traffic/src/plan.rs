@@ -208,7 +208,8 @@ impl Planner<'_> {
             let socket = link.socket.clone();
             if self.end == Side::Peer {
                 let pattern = self.verified().then(|| pattern.clone());
-                let job = UdpRecv { socket, size, tag, pattern };
+                let counted = !matches!(self.side.trial.amount, Amount::DurationNs(_));
+                let job = UdpRecv { socket, size, tag, counted, pattern };
                 return lane(link, Role::Receive, move |context| job.run(context));
             }
             let job = UdpSend {

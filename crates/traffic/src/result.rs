@@ -88,6 +88,8 @@ pub struct StreamResult {
     pub verify: Option<VerifyReading>,
     /// What became of zero-copy sends, over the whole trial.
     pub zerocopy: Option<ZeroCopyReading>,
+    /// When the last datagram came, nanoseconds of CLOCK_MONOTONIC; only at the receiver of a udp-stream that a count ends.
+    pub last_received_ns: Option<u64>,
     /// Why it ended early, if it did.
     pub error: Option<String>,
 }

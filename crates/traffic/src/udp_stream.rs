@@ -57,6 +57,8 @@ pub(crate) struct UdpRecv {
     pub(crate) socket: Arc<Socket>,
     pub(crate) size: usize,
     pub(crate) tag: u16,
+    /// Whether a count ends the trial.
+    pub(crate) counted: bool,
     /// What the bytes behind the header must be, if they are checked.
     pub(crate) pattern: Option<Arc<Pattern>>,
 }
@@ -209,10 +211,13 @@ impl UdpRecv {
         };
         context.ready()?;
         let mut quiet_since_ns = None;
+        let mut last_ns = None;
         while !context.control.aborted() {
             match batch.recv(socket, Wait::ForOne) {
                 Ok(count) => {
                     quiet_since_ns = None;
+                    // The window of a trial that a count ends is over with its last datagram: nobody else can tell when.
+                    last_ns = self.counted.then(clock::monotonic_ns);
                     accounts.take(&batch, count, context);
                 }
                 Err(e) => match errno(&e) {
@@ -226,7 +231,7 @@ impl UdpRecv {
                 break;
             }
         }
-        Ok(accounts.outcome(sockopt::drops(socket)?))
+        Ok(Outcome { last_received_ns: last_ns, ..accounts.outcome(sockopt::drops(socket)?) })
     }
 }
 
