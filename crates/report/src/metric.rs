@@ -44,6 +44,9 @@ pub(crate) fn effect(percent: f64) -> String {
 
 /// A percentage with its sign and without its unit.
 pub(crate) fn signed(percent: f64) -> String {
+    if percent == 0.0 {
+        return "0".to_owned();
+    }
     let digits = if percent.abs() < 9.995 { 2 } else { 1 };
     format!("{percent:+.digits$}")
 }

@@ -123,11 +123,15 @@ pub(crate) fn chart(trend: &Trend) -> Chart {
     let marks = trend.changes.iter().map(|change| {
         (change.index as f64 - 0.5, change.effect_percent.map_or_else(|| "change".to_owned(), effect))
     });
-    let y = if trend.points.is_empty() {
+    let mut y = if trend.points.is_empty() {
         Axis::from_zero(unit, 1.0)
     } else {
         Axis::around(unit, least / scale, most / scale)
     };
+    if !trend.changes.is_empty() {
+        // Room for the words at the marks.
+        y.to += (y.to - y.from) * 0.22;
+    }
     let last = trend.points.len().saturating_sub(1) as f64;
     let ticks = trend
         .points

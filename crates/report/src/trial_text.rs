@@ -82,6 +82,19 @@ pub(crate) const FACTORS: &[Factor] = &[
     Factor { name: "verify", value: |t| text(t.verify_seed.map(|_| "verify".to_owned())), speaks: true },
 ];
 
+/// The word for a factor's default, where one is needed.
+pub(crate) fn default_word(factor: &str) -> &'static str {
+    match factor {
+        "send" => "write",
+        "connection" => "two connections",
+        "rate" => "no rate",
+        "nodelay" => "no nodelay",
+        "verify" => "no verify",
+        "pin" => "not pinned",
+        _ => "default",
+    }
+}
+
 fn text(value: Option<String>) -> String {
     value.unwrap_or_default()
 }

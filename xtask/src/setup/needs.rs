@@ -41,6 +41,7 @@ pub(crate) const DEBIAN_PACKAGES: &[DebianPackage] = &[
         .answering(&["iperf3 iperf3/start_daemon boolean false"])
         .serving(&["iperf3"]),
     main("iperf", "iperf", "tests: a second count"),
+    main("chromium", "chromium", "tests: reports as a browser lays them out"),
     main("nuttcp", "nuttcp", "benchmarks: a peer"),
     main("sockperf", "sockperf", "benchmarks: a peer"),
     main("qperf", "qperf", "benchmarks: a peer"),

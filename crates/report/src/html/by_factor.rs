@@ -178,6 +178,9 @@ fn received_by_link(record: &Record) -> Option<f64> {
     Some(linerate_model::units::per_second(link.counters.rx_packets, receiver.reading.meter.cpu.window_ns))
 }
 
+/// Times that differ by this factor share no linear axis.
+const FAR_APART: f64 = 30.0;
+
 /// Most plots of one figure.
 const MOST_PANELS: usize = 6;
 
@@ -249,11 +252,7 @@ impl Plot<'_> {
             }
         }
         series.retain(|s| !s.points.is_empty());
-        let top = series
-            .iter()
-            .flat_map(|s| &s.points)
-            .map(|p| p.spread.map_or(p.y, |(_, high)| high))
-            .fold(0.0, f64::max);
+        let y = self.upright(&mut series, unit);
         let mut title = self.metric.title.to_owned();
         if names_figure {
             title = format!("{title}, {}", figures[0].name);
@@ -273,12 +272,29 @@ impl Plot<'_> {
             title,
             description: self.description(samples),
             x: axis(&self.roles.axis),
-            y: Axis::from_zero(unit.name.to_owned(), top),
+            y,
             form: if self.roles.axis.is_scale() { Form::Lines } else { Form::Bars },
             series,
             marks: Vec::new(),
             table: None,
         }
+    }
+
+    /// The axis upwards: from zero, but logarithmic for times that lie far apart; then the points move to it.
+    fn upright(&self, series: &mut [Series], unit: AxisUnit) -> Axis {
+        let ends = |p: &Point| p.spread.map_or([p.y, p.y], |(low, high)| [low.min(p.y), high.max(p.y)]);
+        let all = series.iter().flat_map(|s| &s.points).flat_map(ends);
+        let (least, most) = all.fold((f64::INFINITY, 0.0_f64), |(l, m), v| (l.min(v), m.max(v)));
+        let is_time = self.metric.quantity == Quantity::Nanoseconds && self.roles.axis.is_scale();
+        if !is_time || least <= 0.0 || most / least < FAR_APART {
+            return Axis::from_zero(unit.name.to_owned(), most);
+        }
+        for point in series.iter_mut().flat_map(|s| &mut s.points) {
+            point.y = point.y.log10();
+            point.spread = point.spread.map(|(low, high)| (low.log10(), high.log10()));
+        }
+        let text = |value: f64| Quantity::Nanoseconds.text((value * unit.scale).round());
+        Axis::decades("latency (logarithmic)".to_owned(), least, most, text)
     }
 
     fn description(&self, samples: &[Sample<'_>]) -> String {

@@ -82,7 +82,7 @@ pub(crate) struct Point {
 pub(crate) struct FigureTable {
     /// Heads of the columns.
     pub(crate) head: Vec<String>,
-    /// Rows of as many cells.
+    /// Rows of as many cells, or of one: the head of the rows below it.
     pub(crate) rows: Vec<Vec<String>>,
 }
 

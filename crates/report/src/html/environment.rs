@@ -6,6 +6,7 @@ use linerate_model::environment::Environment;
 use serde_json::Value;
 
 use super::Run;
+use crate::numbers;
 
 /// The environment as a table: a row for each fact, a column for each node of each run.
 pub(super) struct EnvironmentTable {
@@ -72,12 +73,10 @@ impl EnvironmentTable {
     pub(super) fn has_differences(&self) -> bool {
         self.facts.iter().any(|f| f.differs && f.tells)
     }
-}
 
-impl Fact {
-    /// Whether it belongs in a short list.
-    pub(super) fn is_main(&self) -> bool {
-        MAIN.contains(&self.name.as_str())
+    /// Those that belong in a short list.
+    pub(super) fn main_facts(&self) -> impl Iterator<Item = &Fact> {
+        MAIN.iter().filter_map(|name| self.facts.iter().find(|f| f.name == *name))
     }
 }
 
@@ -158,7 +157,15 @@ fn collect(path: &str, value: &Value, facts: &mut Vec<(String, String)>) {
             let texts: Vec<String> = items.iter().map(text).collect();
             facts.push((path.to_owned(), texts.join(", ")));
         }
-        other => facts.push((path.to_owned(), text(other))),
+        other => facts.push((path.to_owned(), with_unit(path, text(other)))),
+    }
+}
+
+/// Bytes as people read them.
+fn with_unit(name: &str, value: String) -> String {
+    match value.parse() {
+        Ok(count) if name.ends_with(" bytes") => format!("{value} ({})", numbers::bytes(count)),
+        _ => value,
     }
 }
 

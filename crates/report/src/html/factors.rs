@@ -5,7 +5,7 @@ use linerate_model::Trial;
 use linerate_model::units::{ByteCount, Rate, RateUnit};
 use linerate_model::workload::Workload;
 
-use crate::trial_text::{FACTORS, family_text};
+use crate::trial_text::{FACTORS, default_word, family_text};
 
 /// A trial of one of the runs.
 #[derive(Clone, Copy)]
@@ -128,19 +128,7 @@ fn trial_level(name: &str, trial: &Trial) -> String {
         _ => {}
     }
     let value = FACTORS.iter().find(|f| f.name == name).map(|f| (f.value)(trial)).unwrap_or_default();
-    if !value.is_empty() {
-        return value;
-    }
-    match name {
-        "send" => "write",
-        "connection" => "two connections",
-        "rate" => "no rate",
-        "nodelay" => "no nodelay",
-        "verify" => "no verify",
-        "pin" => "not pinned",
-        _ => "default",
-    }
-    .to_owned()
+    if value.is_empty() { default_word(name).to_owned() } else { value }
 }
 
 fn exchange(trial: &Trial) -> Option<(ByteCount, ByteCount)> {

@@ -160,11 +160,16 @@ fn corners(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
 }
 
 fn whiskers(series: &Series, offset: f64, plot: &mut Plot<'_>) -> Drawn {
-    let bars = series.points.iter().filter_map(|p| {
-        let (low, high) = p.spread?;
-        Some(ErrorBar::new_vertical(p.x + offset, low, p.y, high, Ink::Text.stand_in().stroke_width(1), 6))
-    });
-    plot.draw_series(bars)?;
+    let ink = Ink::Text.stand_in().stroke_width(1);
+    for point in &series.points {
+        let Some((low, high)) = point.spread else { continue };
+        let x = point.x + offset;
+        let area = plot.plotting_area();
+        area.draw(&PathElement::new(vec![(x, low), (x, high)], ink))?;
+        for end in [low, high] {
+            area.draw(&(EmptyElement::at((x, end)) + PathElement::new(vec![(-4, 0), (4, 0)], ink)))?;
+        }
+    }
     Ok(())
 }
 
@@ -192,14 +197,14 @@ fn markers(series: &Series, plot: &mut Plot<'_>) -> Drawn {
 fn marks(chart: &Chart, plot: &mut Plot<'_>) -> Drawn {
     let y = range(&chart.y);
     let middle = f64::midpoint(chart.x.from, chart.x.to);
-    for (x, word) in &chart.marks {
+    for ((x, word), row) in chart.marks.iter().zip([0, 1, 2].into_iter().cycle()) {
         let line = vec![(*x, y.start), (*x, y.end)];
         plot.plotting_area().draw(&PathElement::new(line, Ink::Series(7).stand_in().stroke_width(1)))?;
         let side = if *x > middle { HPos::Right } else { HPos::Left };
         let style = text(Ink::Series(7)).pos(Pos::new(side, VPos::Top));
         let shift = if *x > middle { -4 } else { 4 };
         plot.plotting_area()
-            .draw(&(EmptyElement::at((*x, y.end)) + Text::new(word.clone(), (shift, 0), style)))?;
+            .draw(&(EmptyElement::at((*x, y.end)) + Text::new(word.clone(), (shift, row * LINE), style)))?;
     }
     Ok(())
 }
@@ -256,7 +261,7 @@ impl XLabels {
             let half = lines.iter().map(|l| l.chars().count()).max().unwrap_or(0) as f64 * LETTER / 2.0;
             let centre = (at - axis.from) * per_unit;
             if centre - half >= free_from {
-                free_from = centre + half + 4.0;
+                free_from = centre + half + LETTER;
                 ticks.push((at, lines));
             }
         }

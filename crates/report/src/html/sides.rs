@@ -11,7 +11,7 @@ use crate::metric::effect;
 use crate::table::rows::spread;
 use crate::trial_text::trial_text;
 
-/// A row for each trial that at least two runs have, a column for each run.
+/// For each trial that at least two runs have, a row for each figure; a column for each run.
 pub(super) fn table(runs: &[Run<'_>]) -> FigureTable {
     let mut trials: Vec<Trial> = Vec::new();
     for record in runs.iter().flat_map(|r| r.records) {
@@ -20,7 +20,7 @@ pub(super) fn table(runs: &[Run<'_>]) -> FigureTable {
             trials.push(plain);
         }
     }
-    let mut head = vec!["trial".to_owned(), "figure".to_owned()];
+    let mut head = vec!["figure".to_owned()];
     for (place, run) in runs.iter().enumerate() {
         head.push(run.name.clone());
         if place > 0 {
@@ -33,13 +33,14 @@ pub(super) fn table(runs: &[Run<'_>]) -> FigureTable {
         if in_runs < 2 {
             continue;
         }
-        let mut name = trial_text(trial);
+        // A row of one cell is the head of those below it.
+        rows.push(vec![trial_text(trial)]);
         for (figure, quantity, of) in FIGURES {
             let medians: Vec<Option<f64>> = runs.iter().map(|run| median(run, trial, of)).collect();
             if medians.iter().all(|m| m.is_none_or(|v| v == 0.0)) {
                 continue;
             }
-            let mut row = vec![std::mem::take(&mut name), figure.to_owned()];
+            let mut row = vec![figure.to_owned()];
             for (place, value) in medians.iter().enumerate() {
                 row.push(value.map(|v| quantity.text(v)).unwrap_or_default());
                 if place > 0 {

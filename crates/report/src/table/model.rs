@@ -2,11 +2,12 @@
 
 use linerate_model::Record;
 
-use super::columns::columns;
+use super::columns::{Column, Content, columns};
 use super::grid::LAYOUTS;
 use super::notes::notes;
 use super::rows::{Row, rows};
 use super::{TableKind, legend_text, title_text};
+use crate::trial_text::{FACTORS, default_word};
 
 /// A table of one kind of workload.
 pub(crate) struct TableModel {
@@ -59,23 +60,49 @@ pub(crate) fn tables(records: &[Record]) -> Vec<TableModel> {
 
 fn table(kind: TableKind, records: &[&Record]) -> TableModel {
     let rows = rows(records);
-    let all = columns(kind, records, LAYOUTS[0], false);
-    let columns: Vec<_> =
-        all.into_iter().filter(|c| rows.iter().any(|row| !c.cell(row).is_empty())).collect();
+    let mut title = vec![title_text(kind, records)];
+    let mut columns = columns(kind, records, LAYOUTS[0], false);
+    columns.retain(|c| rows.iter().any(|row| !c.cell(row).is_empty()));
+    columns.retain(|column| match constant(column, &rows) {
+        Some(value) => {
+            title.push(format!("{} {value}", column.head[1]));
+            false
+        }
+        None => true,
+    });
+    let rows = rows.iter().map(|row| RowModel {
+        is_median: matches!(row, Row::Median(_)),
+        is_direction: matches!(row, Row::Direction(_)),
+        cells: columns.iter().map(|c| cell(c, row)).collect(),
+        notes: notes(row, &[], false).into_iter().map(|note| note.text).collect(),
+    });
     TableModel {
-        title: title_text(kind, records),
-        rows: rows
-            .iter()
-            .map(|row| RowModel {
-                is_median: matches!(row, Row::Median(_)),
-                is_direction: matches!(row, Row::Direction(_)),
-                cells: columns.iter().map(|c| c.cell(row).trim().to_owned()).collect(),
-                notes: notes(row, &[], false).into_iter().map(|note| note.text).collect(),
-            })
-            .collect(),
+        title: title.join(", "),
+        rows: rows.collect(),
         columns: columns.iter().map(|c| ColumnModel { head: head(&c.head), is_left: c.is_left() }).collect(),
         legend: legend_text(kind, records).trim().to_owned(),
     }
+}
+
+/// The value of a column of words that says the same of several trials: it belongs in the title.
+fn constant(column: &Column<'_>, rows: &[Row<'_>]) -> Option<String> {
+    if !matches!(column.content, Content::Text(_)) || column.is_left() {
+        return None;
+    }
+    let mut cells = rows.iter().filter(|row| matches!(row, Row::Trial(_))).map(|row| column.cell(row));
+    let first = cells.next()?;
+    let rest: Vec<String> = cells.collect();
+    (!rest.is_empty() && rest.iter().all(|cell| *cell == first)).then_some(first)
+}
+
+/// A cell, with the word for a factor's default.
+fn cell(column: &Column<'_>, row: &Row<'_>) -> String {
+    let cell = column.cell(row);
+    let is_factor = FACTORS.iter().any(|f| f.name == column.head[1]);
+    if cell.is_empty() && is_factor && matches!(row, Row::Trial(_)) {
+        return default_word(&column.head[1]).to_owned();
+    }
+    cell.trim().to_owned()
 }
 
 /// Two lines as one; a word broken over both is joined.

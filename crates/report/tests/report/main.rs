@@ -1,5 +1,6 @@
 //! Reports of made-up but plausible records of every workload.
 
+mod browser;
 mod csv;
 mod documents;
 mod html;
