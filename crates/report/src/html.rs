@@ -3,6 +3,7 @@
 //! Everything on it derives from the records. What comes from them is escaped: names of hosts and links are strangers'
 //! bytes.
 
+mod again;
 mod answer;
 mod asked;
 mod by_factor;

@@ -7,7 +7,6 @@ use linerate_model::workload::WorkloadKind;
 use super::by_factor::Quantity;
 use super::factors::{RUN, Sample, Varied, independent, level, panels, phrase, varied};
 use crate::table::rows::spread;
-use crate::trial_text::family_text;
 
 /// A sentence or two for each workload of each run.
 pub(super) fn answers(samples: &[Sample<'_>]) -> Vec<String> {
@@ -62,13 +61,12 @@ fn answer(kind: WorkloadKind, samples: &[Sample<'_>]) -> String {
 
 /// `tcp-stream (size 128K, streams 1, IPv4)`.
 fn subject(kind: WorkloadKind, sample: &Sample<'_>) -> String {
-    let mut parts: Vec<String> = ["size", "request", "response", "streams"]
+    let parts: Vec<String> = ["size", "request", "response", "streams", "family"]
         .into_iter()
         .map(|name| (name, level(name, sample)))
         .filter(|(_, level)| !level.is_empty())
         .map(|(name, level)| phrase(name, &level))
         .collect();
-    parts.push(family_text(sample.record.trial.family).to_owned());
     format!("{} ({})", kind.name(), parts.join(", "))
 }
 

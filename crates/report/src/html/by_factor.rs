@@ -239,7 +239,7 @@ impl Plot<'_> {
                 for (style, level) in factor.levels.iter().enumerate() {
                     let here: Vec<Sample<'_>> =
                         samples.iter().filter(|s| factor.level(s) == level.text).copied().collect();
-                    let name = phrase(factor.name, &level.text);
+                    let name = phrase(&factor.name, &level.text);
                     series.push(self.series(name, style, &here, figures[0], unit));
                 }
             }
@@ -356,20 +356,29 @@ pub(super) fn position(factor: &Varied, place: usize, level: &Level) -> f64 {
 
 /// The factor as an axis.
 pub(super) fn axis(factor: &Varied) -> Axis {
-    let label = match factor.name {
+    let label = match factor.name.as_str() {
         "size" | "request" | "response" => format!("{} (bytes a call)", factor.name),
+        "family" => "IP version".to_owned(),
         name => name.to_owned(),
     };
     if !factor.is_scale() {
-        return Axis::names(label, factor.levels.iter().map(|l| l.text.clone()));
+        return Axis::names(label, factor.levels.iter().map(|l| tick(factor, l)));
     }
     let ticks: Vec<(f64, String)> = factor
         .levels
         .iter()
         .enumerate()
-        .map(|(place, level)| (position(factor, place, level), level.text.clone()))
+        .map(|(place, level)| (position(factor, place, level), tick(factor, level)))
         .collect();
     let (first, last) = (ticks.first().map_or(0.0, |t| t.0), ticks.last().map_or(1.0, |t| t.0));
     let room = (last - first) * 0.04;
     Axis { label, from: first - room, to: last + room, ticks, breaks: false }
+}
+
+/// A level below the axis, which has the factor's name already.
+fn tick(factor: &Varied, level: &Level) -> String {
+    match factor.name.as_str() {
+        "family" => phrase("family", &level.text),
+        _ => level.text.clone(),
+    }
 }

@@ -77,7 +77,7 @@ fn chart(
     let x = if one {
         Axis::names("CPU".to_owned(), cpus.iter().map(u32::to_string))
     } else {
-        Axis::names(roles.map_or_else(String::new, |r| r.axis.name.to_owned()), levels)
+        Axis::names(roles.map_or_else(String::new, |r| r.axis.name.clone()), levels)
     };
     let width = if one { 0.7 } else { 0.8 / cpus.len() as f64 * 0.88 };
     let top = bars.iter().map(|b| b.shares.iter().sum::<f64>()).fold(0.0, f64::max);
@@ -166,7 +166,7 @@ fn bars(
 
 fn table(bars: &[Bar], roles: Option<&Roles>) -> FigureTable {
     let by_level = roles.filter(|_| bars.iter().any(|b| b.level != bars[0].level));
-    let mut head: Vec<String> = by_level.map(|r| r.axis.name.to_owned()).into_iter().collect();
+    let mut head: Vec<String> = by_level.map(|r| r.axis.name.clone()).into_iter().collect();
     head.push("CPU".to_owned());
     head.extend(KINDS.iter().map(|(name, _, _)| format!("{name} %")));
     head.push("busy % (from idle time)".to_owned());

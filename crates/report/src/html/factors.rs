@@ -1,11 +1,8 @@
 //! What varies among trials: factors with their levels, and which of them a plot's axis, series and panels show.
 
 use linerate_model::Record;
-use linerate_model::Trial;
+use linerate_model::factor;
 use linerate_model::units::{ByteCount, Rate, RateUnit};
-use linerate_model::workload::Workload;
-
-use crate::trial_text::{FACTORS, default_word, family_text};
 
 /// A trial of one of the runs.
 #[derive(Clone, Copy)]
@@ -22,7 +19,7 @@ pub(super) struct Sample<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Varied {
     /// Its word.
-    pub(super) name: &'static str,
+    pub(super) name: String,
     /// Its levels: by rising number where they are numbers, else as first met.
     pub(super) levels: Vec<Level>,
 }
@@ -54,19 +51,19 @@ impl Varied {
 
     /// The level of a trial.
     pub(super) fn level(&self, sample: &Sample<'_>) -> String {
-        level(self.name, sample)
+        level(&self.name, sample)
     }
 }
 
 /// The factors with two levels or more among the trials.
 pub(super) fn varied(samples: &[Sample<'_>]) -> Vec<Varied> {
     let mut all: Vec<Varied> = Vec::new();
-    for name in names() {
+    for name in names(samples) {
         let mut levels: Vec<Level> = Vec::new();
         for sample in samples {
-            let text = level(name, sample);
+            let text = level(&name, sample);
             if !levels.iter().any(|l| l.text == text) {
-                levels.push(Level { number: number(name, &text), text });
+                levels.push(Level { number: number(&name, &text), text });
             }
         }
         if levels.len() < 2 {
@@ -102,60 +99,47 @@ pub(super) fn independent(factors: Vec<Varied>, samples: &[Sample<'_>]) -> Vec<V
     kept
 }
 
-/// Every factor's word, the run's included.
-fn names() -> impl Iterator<Item = &'static str> {
-    [RUN, "workload", "IP", "size", "request", "response", "streams"]
-        .into_iter()
-        .chain(FACTORS.iter().map(|f| f.name))
+/// Every factor's word, the run's first.
+fn names(samples: &[Sample<'_>]) -> Vec<String> {
+    let mut names = vec![RUN.to_owned()];
+    for level in samples.iter().flat_map(|s| factor::levels(&s.record.trial)) {
+        if !names.contains(&level.factor) {
+            names.push(level.factor);
+        }
+    }
+    names
 }
 
-/// The level of a factor in a trial, a default by its word.
+/// The level of a factor in a trial; empty where it knows no such factor.
 pub(super) fn level(name: &str, sample: &Sample<'_>) -> String {
     if name == RUN {
         return sample.run_name.to_owned();
     }
-    trial_level(name, &sample.record.trial)
-}
-
-fn trial_level(name: &str, trial: &Trial) -> String {
-    match name {
-        "workload" => return trial.workload.kind().name().to_owned(),
-        "IP" => return family_text(trial.family).to_owned(),
-        "streams" => return trial.streams.to_string(),
-        "size" => return if exchange(trial).is_none() { trial.workload.size_text() } else { String::new() },
-        "request" => return exchange(trial).map_or_else(String::new, |(request, _)| request.to_string()),
-        "response" => return exchange(trial).map_or_else(String::new, |(_, response)| response.to_string()),
-        _ => {}
-    }
-    let value = FACTORS.iter().find(|f| f.name == name).map(|f| (f.value)(trial)).unwrap_or_default();
-    if value.is_empty() { default_word(name).to_owned() } else { value }
-}
-
-fn exchange(trial: &Trial) -> Option<(ByteCount, ByteCount)> {
-    match &trial.workload {
-        Workload::TcpRr(w) => Some((w.request, w.response)),
-        Workload::TcpCrr(w) => Some((w.request, w.response)),
-        Workload::UdpRr(w) => Some((w.request, w.response)),
-        _ => None,
-    }
+    factor::level(&sample.record.trial, name).unwrap_or_default()
 }
 
 fn number(name: &str, text: &str) -> Option<f64> {
     match name {
-        "size" | "request" | "response" | "buffer" => text.parse::<ByteCount>().ok().map(|b| b.0 as f64),
-        "streams" | "in-flight" | "mss" => text.parse().ok(),
+        "size" | "request" | "response" | "socket-buffer" => {
+            text.parse::<ByteCount>().ok().map(|b| b.0 as f64)
+        }
         "rate" => Rate::parse(text, RateUnit::BitsPerSecond).ok().map(|r| r.per_second as f64),
-        _ => None,
+        RUN | "family" => None,
+        _ => text.parse().ok(),
     }
 }
 
-/// A level with its factor's name where it does not speak for itself: `size 64K`, `IPv4`, `sendfile`.
+/// A level as people read it, with its factor's name where it does not speak for itself: `size 64K`, `IPv4`, `sendfile`,
+/// `dut.tso=on`.
 pub(super) fn phrase(name: &str, level: &str) -> String {
-    let needs_name = matches!(name, "size" | "request" | "response" | "streams")
-        || level == "default"
-        || FACTORS.iter().any(|f| f.name == name && f.phrase("\u{0}") != "\u{0}");
-    let has_name = level.starts_with("no ") || level.starts_with("not ");
-    if needs_name && !has_name { format!("{name} {level}") } else { level.to_owned() }
+    match (name, level) {
+        ("family", version) => format!("IPv{version}"),
+        (RUN | "workload" | "send", _) => level.to_owned(),
+        (_, "true") => name.to_owned(),
+        (_, "false") => format!("no {name}"),
+        (setting, _) if setting.contains(['.', ':']) => format!("{setting}={level}"),
+        _ => format!("{name} {level}"),
+    }
 }
 
 /// How the factors are shown in plots.
@@ -186,7 +170,7 @@ pub(super) fn roles(mut factors: Vec<Varied>) -> Option<Roles> {
 pub(super) fn panels<'a>(samples: &[Sample<'a>], factors: &[Varied]) -> Vec<(String, Vec<Sample<'a>>)> {
     let mut groups: Vec<(String, Vec<Sample<'a>>)> = Vec::new();
     for sample in samples {
-        let name: Vec<String> = factors.iter().map(|f| phrase(f.name, &f.level(sample))).collect();
+        let name: Vec<String> = factors.iter().map(|f| phrase(&f.name, &f.level(sample))).collect();
         let name = name.join(", ");
         match groups.iter_mut().find(|(known, _)| *known == name) {
             Some((_, group)) => group.push(*sample),

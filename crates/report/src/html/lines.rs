@@ -45,7 +45,7 @@ pub(super) fn groups<'a>(samples: &[Sample<'a>], roles: Option<&Roles>) -> (Vec<
             let level = &by_colour.levels[place].text;
             let here: Vec<Sample<'a>> =
                 group.iter().filter(|s| by_colour.level(s) == *level).copied().collect();
-            (!here.is_empty()).then(|| (phrase(by_colour.name, level), here))
+            (!here.is_empty()).then(|| (phrase(&by_colour.name, level), here))
         };
         Group { lines: levels.iter().filter_map(line).collect(), name }
     });

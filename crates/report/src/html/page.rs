@@ -8,7 +8,9 @@ use super::chart::{Chart, FigureTable};
 use super::environment::EnvironmentTable;
 use super::factors::{Sample, independent, roles, varied};
 use super::paint::{MARKERS, svg};
-use super::{HtmlOptions, Kind, Run, answer, asked, by_factor, cores, latency, over_time, sides, theme};
+use super::{
+    HtmlOptions, Kind, Run, again, answer, asked, by_factor, cores, latency, over_time, sides, theme,
+};
 use crate::metric::{effect, figure};
 use crate::table::model::{TableModel, tables};
 use crate::verdicts::{better_text, heading, interval_text, notes, outcome};
@@ -150,7 +152,7 @@ fn run_part(run: &Run<'_>) -> RunPart {
         name: run.name.clone(),
         asked: asked::asked(run),
         tables: tables(run.records),
-        commands: asked::commands(run),
+        commands: again::commands(run),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use linerate_model::Record;
 use linerate_model::hazard::HazardKind;
-use linerate_model::trial::{Family, Side};
+use linerate_model::trial::{Family, SettingLevel, Side};
 use linerate_model::workload::WorkloadKind;
 use linerate_report::{HtmlOptions, Interval, Run, html};
 
@@ -44,8 +44,8 @@ fn a_sweep_says_what_was_asked_and_answers() {
     );
     assert!(page.contains("Goodput by size"), "the plot");
     assert!(page.contains("whiskers: least to most of the repeats"), "what whiskers mean");
-    let command = "linerate run ssh:bench@far --dut local --link eth1 --peer-link enp3s0f0 -w tcp-stream --family 4 \
-                   --size 128,1K,16K,64K --streams 1 --send write -t 10 --warmup 1 --interval 1 --repeat 3";
+    let command = "linerate run ssh:bench@far --dut local --link eth1 --peer-link enp3s0f0 --workload tcp-stream \
+                   --family 4 --size 128,1K,16K,64K --streams 1 --send write --time 10 --warmup 1 --interval 1 --repeat 3";
     assert!(page.contains(command), "how to run it again");
     assert!(page.contains("<td>6.18.5</td><td>6.12.48</td>"), "kernels differ");
 }
@@ -110,7 +110,7 @@ fn every_workload_and_family_has_its_plots() {
     {
         assert!(page.contains(title), "{title}");
     }
-    assert_eq!(page.matches("linerate run -w ").count(), 7, "a command for each workload");
+    assert_eq!(page.matches("linerate run --workload ").count(), 7, "a command for each workload");
 }
 
 #[test]
@@ -140,4 +140,23 @@ fn nothing_measured_is_still_a_page() {
     assert!(page.contains("No trial was completed."));
     let page = self::page(&[]);
     assert!(page.contains("</html>"));
+}
+
+#[test]
+fn settings_are_factors() {
+    let mut samples = Vec::new();
+    for (send, pace) in [("on", 2.4e9), ("off", 1.1e9)] {
+        for streams in [1, 2, 4, 8] {
+            let mut s = sample(WorkloadKind::TcpStream);
+            s.trial.streams = streams;
+            s.trial.settings = vec![SettingLevel { key: "dut.tso".to_owned(), value: send.to_owned() }];
+            s.pace = pace;
+            samples.push(s);
+        }
+    }
+    let page = page(&records(&samples));
+    assert!(page.contains("varied: dut.tso"), "what was asked");
+    assert!(page.contains("dut.tso=off</li>"), "a series for each level");
+    assert!(page.contains("--streams 1,2,4,8"), "the other factor");
+    assert!(page.contains("--set dut.tso=on,off"), "the command");
 }
