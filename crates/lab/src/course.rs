@@ -42,7 +42,9 @@ pub fn run(
             }
             let place = Place { seed: plan.seed, block, combination: combination as u32 };
             let trial = plan.trial(combination, block);
-            let mut record = session.run(&trial, sequence, place, tell)?;
+            let Some(mut record) = session.run(&trial, sequence, place, tell)? else {
+                return Ok(Outcome::Interrupted);
+            };
             sequence += 1;
             let outcome = record.outcome;
             record.hazards.extend(course.take(combination, &record));
