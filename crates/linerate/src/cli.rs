@@ -46,6 +46,9 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// List, or remove, labs that --keep-lab left up.
     Lab(LabArgs),
+    /// Be netserver: its options, many clients at a time.
+    #[command(disable_help_flag = true)]
+    Netserver(RawArgs),
     /// Be ttcp: its options, its lines.
     #[command(disable_help_flag = true)]
     Ttcp(RawArgs),

@@ -5,6 +5,7 @@ pub(crate) mod export;
 pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod lab;
+pub(crate) mod netserver;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod serve;

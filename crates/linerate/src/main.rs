@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Rm(args) => cmd::rm::run(args),
         Command::Serve(args) => cmd::serve::run(args),
         Command::Lab(args) => cmd::lab::run(args),
+        Command::Netserver(args) => cmd::netserver::run(args),
         Command::Ttcp(args) => cmd::ttcp::run(args),
         Command::Agent(args) => cmd::agent::run(args),
     };

@@ -130,14 +130,14 @@ impl ClientSession {
     /// The server reports an error, or sends what nothing asked for.
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<Option<Event>, ClientError> {
         self.assembler.push(bytes);
-        self.next()
+        self.poll()
     }
 
     /// The next event from bytes that came before.
     ///
     /// # Errors
     /// As [`ClientSession::bytes`].
-    pub fn next(&mut self) -> Result<Option<Event>, ClientError> {
+    pub fn poll(&mut self) -> Result<Option<Event>, ClientError> {
         let Some(message) = self.assembler.take() else { return Ok(None) };
         let step = if matches!(self.state, State::Moving(_)) { "results" } else { "request" };
         // The type word of an answer says nothing: netserver reverses it in results.

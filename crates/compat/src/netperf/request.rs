@@ -242,7 +242,7 @@ impl Request {
     /// # Errors
     /// The type is unknown, or the test is none that is offered.
     pub fn decode(message: &Message) -> Result<Self, RequestError> {
-        let layout = Layout::of(message.kind()).ok_or(RequestError::UnknownType(message.kind()))?;
+        let layout = Layout::of(message.kind()).ok_or_else(|| RequestError::UnknownType(message.kind()))?;
         let mut request = match layout {
             Layout::Omni => Self::decode_omni(message)?,
             Layout::TcpStream | Layout::TcpMaerts => Self::decode_stream(layout, message),
