@@ -2,6 +2,7 @@
 
 use linerate_model::Record;
 use linerate_model::record::Outcome;
+use linerate_model::summary::MachineCost;
 use linerate_model::workload::WorkloadKind;
 
 use super::by_factor::Quantity;
@@ -98,7 +99,7 @@ fn transactions(what: &str, combinations: &[Combination<'_>]) -> Vec<String> {
     let p99 =
         range(combinations, Quantity::Nanoseconds, |r| r.summary.latency.as_ref().map(|l| l.p99_ns as f64));
     if let (Some(p50), Some(p99)) = (p50, p99) {
-        sentences.push(format!("Half of them took at most {p50}; 99 % took at most {p99}."));
+        sentences.push(format!("Half of them took at most {p50}; 99\u{a0}% took at most {p99}."));
     }
     sentences
 }
@@ -107,16 +108,26 @@ fn transactions(what: &str, combinations: &[Combination<'_>]) -> Vec<String> {
 fn cost(
     combinations: &[Combination<'_>],
     quantity: Quantity,
-    demand: fn(&linerate_model::summary::MachineCost) -> Option<f64>,
+    demand: fn(&MachineCost) -> Option<f64>,
 ) -> Option<String> {
     let shared = combinations.iter().flat_map(|c| &c.records).all(|r| r.summary.cpu.shared.is_some());
     if shared {
         let per = range(combinations, quantity, |r| r.summary.cpu.shared.as_ref().and_then(demand))?;
-        return Some(format!(", for {per} of CPU time, both nodes together"));
+        let busy = busy(combinations, |r| r.summary.cpu.shared.as_ref());
+        return Some(format!(", for {per} of CPU time, both nodes together{busy}"));
     }
     let dut = range(combinations, quantity, |r| r.summary.cpu.dut.as_ref().and_then(demand))?;
     let peer = range(combinations, quantity, |r| r.summary.cpu.peer.as_ref().and_then(demand))?;
-    Some(format!(", for {dut} of CPU time on the dut and {peer} on the peer"))
+    let dut_busy = busy(combinations, |r| r.summary.cpu.dut.as_ref());
+    let peer_busy = busy(combinations, |r| r.summary.cpu.peer.as_ref());
+    Some(format!(", for {dut} of CPU time on the dut{dut_busy} and {peer} on the peer{peer_busy}"))
+}
+
+/// ` (98 % of one CPU)`; empty for several combinations, of which the tables and plots tell.
+fn busy(combinations: &[Combination<'_>], machine: fn(&Record) -> Option<&MachineCost>) -> String {
+    let [_] = combinations else { return String::new() };
+    let percent = range(combinations, Quantity::Cpu, |r| machine(r).map(|c| c.busy_percent));
+    percent.map(|p| format!(" ({p} of one CPU)")).unwrap_or_default()
 }
 
 /// The median of the only combination, or `least (where) to most (where)` over all; `None` where none has the figure.

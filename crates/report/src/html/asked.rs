@@ -67,13 +67,12 @@ fn how_often(records: &[Record], first: &Record) -> String {
 }
 
 fn when(records: &[Record]) -> String {
-    let short = |r: &Record| {
-        r.started_at.split('.').next().unwrap_or_default().trim_end_matches('Z').replace('T', " ")
-    };
-    match records {
-        [] => String::new(),
-        [only] => format!("{} UTC", short(only)),
-        [first, .., last] => format!("{} to {} UTC", short(first), short(last)),
+    let short = |at: &str| at.split('.').next().unwrap_or_default().trim_end_matches('Z').replace('T', " ");
+    let starts = || records.iter().map(|r| r.started_at.as_str());
+    match (starts().min(), starts().max()) {
+        (Some(first), Some(last)) if first == last => format!("{} UTC", short(first)),
+        (Some(first), Some(last)) => format!("{} to {} UTC", short(first), short(last)),
+        _ => String::new(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! CPU of each core by kind: user, system, interrupts, softirqs, and what a hypervisor took.
 
+use linerate_model::Record;
 use linerate_model::counters::{CpuTime, MachineCpu};
 use linerate_model::summary::percent;
 use linerate_model::units::total;
@@ -12,6 +13,9 @@ use crate::numbers;
 const MOST_BARS: usize = 40;
 /// Most plots.
 const MOST_PANELS: usize = 8;
+
+/// The machine of one end.
+type Machine = fn(&Record) -> &MachineCpu;
 
 type Kind = (&'static str, usize, fn(&CpuTime) -> u64);
 
@@ -42,8 +46,8 @@ pub(super) fn charts(samples: &[Sample<'_>], roles: Option<&Roles>) -> (Vec<Char
     for (name, group) in all.iter().take(MOST_PANELS) {
         let (shared, apart): (Vec<Sample<'_>>, Vec<Sample<'_>>) =
             group.iter().partition(|s| s.record.shared_kernel);
-        let dut = |s: &Sample<'_>| s.record.dut.reading.meter.cpu.clone();
-        let peer = |s: &Sample<'_>| s.record.peer.reading.meter.cpu.clone();
+        let dut: Machine = |record| &record.dut.reading.meter.cpu;
+        let peer: Machine = |record| &record.peer.reading.meter.cpu;
         charts.extend(chart("CPU by core, both nodes", name, &shared, roles, dut));
         charts.extend(chart("CPU by core, dut", name, &apart, roles, dut));
         charts.extend(chart("CPU by core, peer", name, &apart, roles, peer));
@@ -58,9 +62,9 @@ fn chart(
     panel: &str,
     samples: &[Sample<'_>],
     roles: Option<&Roles>,
-    machine: impl Fn(&Sample<'_>) -> MachineCpu,
+    machine: Machine,
 ) -> Option<Chart> {
-    let machines: Vec<(&Sample<'_>, MachineCpu)> = samples.iter().map(|s| (s, machine(s))).collect();
+    let machines: Vec<(&Sample<'_>, &MachineCpu)> = samples.iter().map(|s| (s, machine(s.record))).collect();
     let levels: Vec<String> = roles.map_or_else(
         || vec![String::new()],
         |r| {
@@ -116,7 +120,7 @@ fn chart(
 }
 
 /// The busiest CPUs in order of their numbers, and how many others there are.
-fn busiest(machines: &[(&Sample<'_>, MachineCpu)], most: usize) -> (Vec<u32>, usize) {
+fn busiest(machines: &[(&Sample<'_>, &MachineCpu)], most: usize) -> (Vec<u32>, usize) {
     let mut busy: Vec<(u32, u64)> = Vec::new();
     for reading in machines.iter().flat_map(|(_, m)| &m.cpus) {
         match busy.iter_mut().find(|(cpu, _)| *cpu == reading.cpu) {
@@ -132,7 +136,7 @@ fn busiest(machines: &[(&Sample<'_>, MachineCpu)], most: usize) -> (Vec<u32>, us
 }
 
 fn bars(
-    machines: &[(&Sample<'_>, MachineCpu)],
+    machines: &[(&Sample<'_>, &MachineCpu)],
     levels: &[String],
     roles: Option<&Roles>,
     cpus: &[u32],
@@ -142,7 +146,7 @@ fn bars(
         let here: Vec<&MachineCpu> = machines
             .iter()
             .filter(|(s, _)| roles.is_none_or(|r| r.axis.level(s) == *level))
-            .map(|(_, m)| m)
+            .map(|(_, m)| *m)
             .collect();
         let window_ns = total(here.iter().map(|m| m.window_ns));
         if window_ns == 0 {

@@ -2,11 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use linerate_model::Record;
 use linerate_model::environment::Environment;
+use linerate_model::record::NodeRecord;
 use serde_json::Value;
 
 use super::Run;
 use crate::numbers;
+
+/// A node of a record.
+type End = fn(&Record) -> &NodeRecord;
 
 /// The environment as a table: a row for each fact, a column for each node of each run.
 pub(super) struct EnvironmentTable {
@@ -34,16 +39,13 @@ impl EnvironmentTable {
         let mut nodes = Vec::new();
         let mut columns: Vec<Vec<Vec<(String, String)>>> = Vec::new();
         for run in runs.iter().filter(|r| !r.records.is_empty()) {
-            for side in ["dut", "peer"] {
-                let node =
-                    |r: &linerate_model::Record| if side == "dut" { r.dut.clone() } else { r.peer.clone() };
-                let url = node(&run.records[0]).node;
+            let ends: [(&str, End); 2] = [("dut", |r| &r.dut), ("peer", |r| &r.peer)];
+            for (side, node) in ends {
                 let run_name = if runs.len() > 1 { format!("{}: ", run.name) } else { String::new() };
-                nodes.push(format!("{run_name}{side} ({url})"));
-                let environments: Vec<Environment> =
-                    run.records.iter().map(|r| node(r).environment).collect();
+                nodes.push(format!("{run_name}{side} ({})", node(&run.records[0]).node));
                 let mut distinct: Vec<&Environment> = Vec::new();
-                for environment in &environments {
+                for record in run.records {
+                    let environment = &node(record).environment;
                     if !distinct.contains(&environment) {
                         distinct.push(environment);
                     }

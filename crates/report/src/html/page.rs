@@ -104,6 +104,14 @@ struct HazardPart {
 }
 
 pub(super) fn page(runs: &[Run<'_>], options: &HtmlOptions<'_>) -> String {
+    // Trials run in a random order; they are shown in that of the plan.
+    let in_order: Vec<Vec<Record>> = runs.iter().map(|run| by_plan(run.records)).collect();
+    let runs: Vec<Run<'_>> = runs
+        .iter()
+        .zip(&in_order)
+        .map(|(run, records)| Run { name: run.name.clone(), records, command: run.command.clone() })
+        .collect();
+    let runs = runs.as_slice();
     let all: Vec<Record> = runs.iter().flat_map(|r| r.records).cloned().collect();
     let samples: Vec<Sample<'_>> = runs
         .iter()
@@ -130,6 +138,12 @@ pub(super) fn page(runs: &[Run<'_>], options: &HtmlOptions<'_>) -> String {
     };
     // Writing to a string fails only if a part's own formatting does, and every part is a string or a number.
     page.render().unwrap_or_default()
+}
+
+fn by_plan(records: &[Record]) -> Vec<Record> {
+    let mut records = records.to_vec();
+    records.sort_by_key(|r| (r.combination, r.trial.repeat));
+    records
 }
 
 fn title(runs: &[Run<'_>]) -> String {

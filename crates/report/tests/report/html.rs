@@ -160,3 +160,22 @@ fn settings_are_factors() {
     assert!(page.contains("--streams 1,2,4,8"), "the other factor");
     assert!(page.contains("--set dut.tso=on,off"), "the command");
 }
+
+#[test]
+fn trials_stand_in_the_order_of_the_plan() {
+    let mut records = records(&[of_streams(4), of_streams(1), of_streams(2)]);
+    for (r, combination) in records.iter_mut().zip([2, 0, 1]) {
+        r.combination = Some(combination);
+        r.seed = Some(7);
+    }
+    let page = page(&records);
+    let row = |n: u32| page.find(&format!("<td>{n}</td>")).expect("a cell with the streams");
+    assert!(row(1) < row(2) && row(2) < row(4));
+    assert!(page.contains("--streams 1,2,4") && page.contains("--seed 7"), "the command");
+}
+
+fn of_streams(streams: u32) -> Sample {
+    let mut s = sample(WorkloadKind::TcpStream);
+    s.trial.streams = streams;
+    s
+}

@@ -10,5 +10,6 @@ mod random;
 mod samples;
 mod schema;
 mod tables;
+mod trends;
 mod verdicts;
 mod words;
