@@ -17,8 +17,8 @@ use crate::protocol::{PROTOCOL, Prepare, Refusal, Reply, Request, RouteReply, Sc
 
 /// How long a node may take to answer what it can answer at once.
 const ANSWER_LIMIT: Duration = Duration::from_secs(15);
-/// How long opening or finishing traffic may take: its own limits are 10 s.
-const TRAFFIC_LIMIT: Duration = Duration::from_secs(25);
+/// How long opening or finishing traffic may take: connecting and proving are given 10 s there, preparing threads 30 s.
+const TRAFFIC_LIMIT: Duration = Duration::from_secs(45);
 
 /// A node that could not do what was asked of it.
 #[derive(Debug, thiserror::Error)]

@@ -245,28 +245,28 @@ fn admit(
     tell: impl Fn(ServerEvent) + Send + 'static,
 ) {
     let from = visitor.from;
-    if !visitor.admission.allows(from.ip()) {
-        const REASON: &str = "your address is not among those that --allow names";
-        if let Some(refuse) = door.refuse {
-            refuse(&mut visitor.stream, REASON);
-        }
-        return tell(ServerEvent::Refused(from, REASON));
-    }
     let Some(thread_place) = Place::take(connections, MAX_CONNECTIONS) else {
         return tell(ServerEvent::Refused(from, "too many connections are open"));
     };
-    if let Err(error) = visitor.stream.set_nonblocking(false) {
-        return tell(ServerEvent::Ended(from, Some(format!("set up the connection: {error}"))));
-    }
-    let service = Arc::clone(&door.service);
+    let (service, refuse) = (Arc::clone(&door.service), door.refuse);
     let serve = move || {
+        let _thread_place = thread_place;
+        if !visitor.admission.allows(from.ip()) {
+            const REASON: &str = "your address is not among those that --allow names";
+            if let Some(refuse) = refuse {
+                refuse(&mut visitor.stream, REASON);
+            }
+            return tell(ServerEvent::Refused(from, REASON));
+        }
+        if let Err(error) = visitor.stream.set_nonblocking(false) {
+            return tell(ServerEvent::Ended(from, Some(format!("set up the connection: {error}"))));
+        }
         tell(ServerEvent::Knocked(from));
         match service(visitor) {
             Served::Client(outcome) => tell(ServerEvent::Ended(from, outcome)),
             Served::Refused(reason) => tell(ServerEvent::Refused(from, reason)),
             Served::Part => {}
         }
-        drop(thread_place);
     };
     // Where the thread can't be started the stream is dropped with the closure, and the visitor sees the end.
     let _ = std::thread::Builder::new().name(format!("serve-{}", door.name)).spawn(serve);

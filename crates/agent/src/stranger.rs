@@ -57,7 +57,7 @@ mod tests {
             streams: vec![streams],
             ..Experiment::default()
         };
-        asked.trials(&[PathFacts { family: Family::V4, mtu_bytes: 1500 }]).unwrap().remove(0)
+        asked.combinations(&[PathFacts { family: Family::V4, mtu_bytes: 1500 }]).unwrap().remove(0)
     }
 
     #[test]

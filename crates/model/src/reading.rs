@@ -71,7 +71,7 @@ pub struct StreamReading {
     pub tcp: Vec<TcpReading>,
     /// Datagrams sent in the window, with their fate (each side its part).
     pub udp: Option<UdpReading>,
-    /// Latency of the transactions that ended in the window.
+    /// Latency of the transactions that ended in the window; of an open loop (a rate asked for) of those that were due in it.
     pub latency: Option<LatencyHistogram>,
     /// What `--verify` found.
     pub verify: Option<VerifyReading>,

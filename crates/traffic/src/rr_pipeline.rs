@@ -39,6 +39,15 @@ pub(crate) struct RrPipeline {
     pub(crate) share: Option<u64>,
 }
 
+/// A request that is out.
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    /// When it was due (open loop) or sent, nanoseconds.
+    at_ns: u64,
+    /// Whether it was sent within the window.
+    in_window: bool,
+}
+
 struct Pipeline<'a> {
     context: &'a LaneContext,
     socket: &'a Socket,
@@ -47,7 +56,7 @@ struct Pipeline<'a> {
     in_flight: usize,
     schedule: Option<Schedule>,
     /// When each outstanding request began (was due or was sent), oldest first.
-    begun: VecDeque<u64>,
+    begun: VecDeque<Begun>,
     /// Requests still to begin.
     left: u64,
     /// Responses still to come until all is done.
@@ -84,6 +93,7 @@ impl RrPipeline {
         pipeline.schedule =
             self.rate.map(|(rate, streams)| Schedule::new(rate, 1, streams, context.stream, start_ns));
         pipeline.run(buffer.as_mut())?;
+        pipeline.record_unanswered(clock::monotonic_ns());
         // Tells the responder that no more will come. The stop may have done so before.
         let _already = self.socket.shutdown(Shutdown::Write);
         Ok(Outcome {
@@ -137,7 +147,7 @@ impl Pipeline<'_> {
         loop {
             if self.unsent == 0 {
                 let Some(begun) = self.next_begin(now) else { return Ok(true) };
-                self.begun.push_back(begun);
+                self.begun.push_back(Begun { at_ns: begun, in_window: self.context.control.in_window() });
                 self.left -= 1;
                 self.unsent = self.request;
             }
@@ -154,6 +164,16 @@ impl Pipeline<'_> {
                     return Ok(false);
                 }
             }
+        }
+    }
+
+    /// Requests of an open loop that were due in the window and have no answer yet took at least so long.
+    fn record_unanswered(&mut self, now: u64) {
+        if self.schedule.is_none() {
+            return;
+        }
+        for begun in self.begun.drain(..).filter(|begun| begun.in_window) {
+            self.latency.record(now.saturating_sub(begun.at_ns));
         }
     }
 
@@ -191,10 +211,12 @@ impl Pipeline<'_> {
         self.partial %= self.response;
         self.context.counters.received(bytes.len(), whole as u64);
         self.context.counters.transactions(whole as u64);
-        let in_window = self.context.control.in_window();
+        let ends_in_window = self.context.control.in_window();
         for begun in self.begun.drain(..whole.min(self.begun.len())) {
-            if in_window {
-                self.latency.record(now.saturating_sub(begun));
+            // Of a closed loop those count that end in the window; of an open one those that were due in it, for else
+            // a standstill at its end would leave no trace.
+            if if self.schedule.is_some() { begun.in_window } else { ends_in_window } {
+                self.latency.record(now.saturating_sub(begun.at_ns));
             }
         }
         if whole > 0 {
