@@ -8,6 +8,7 @@ mod notes;
 pub(crate) mod rows;
 
 use linerate_model::Record;
+use linerate_model::units::total;
 use linerate_model::workload::{Workload, WorkloadKind};
 
 pub(crate) use self::columns::copied_percent;
@@ -155,8 +156,8 @@ fn legend_text(kind: TableKind, records: &[&Record]) -> String {
     let mut text = sentences.join(" ");
     let checked = |r: &&Record| r.summary.bad_bytes.is_some();
     if records.iter().any(checked) {
-        let bad: u64 = records.iter().filter_map(|r| r.summary.bad_bytes).sum();
-        let bytes: u64 = records.iter().map(|r| notes::checked_bytes(r)).sum();
+        let bad = total(records.iter().filter_map(|r| r.summary.bad_bytes));
+        let bytes = total(records.iter().map(|r| notes::checked_bytes(r)));
         let verdict = format!(" verify: {bad} bad of {} bytes checked.", numbers::bytes(bytes));
         text += &verdict;
     }

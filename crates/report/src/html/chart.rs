@@ -1,6 +1,7 @@
 //! A plot as data: axes, series, and the table that says the same.
 
 /// A plot of series over one axis.
+#[derive(Clone)]
 pub(crate) struct Chart {
     /// What is shown.
     pub(crate) title: String,
@@ -39,6 +40,7 @@ pub(crate) enum Form {
 }
 
 /// An axis whose positions are already those to draw at (the logarithm for a logarithmic one).
+#[derive(Clone)]
 pub(crate) struct Axis {
     /// What it shows, with its unit.
     pub(crate) label: String,
@@ -53,6 +55,7 @@ pub(crate) struct Axis {
 }
 
 /// A series.
+#[derive(Clone)]
 pub(crate) struct Series {
     /// Its name in the legend; empty for a chart of one series.
     pub(crate) name: String,
@@ -87,6 +90,17 @@ pub(crate) struct FigureTable {
 }
 
 impl Chart {
+    /// The same with every point on its axes: what lies outside, which only nonsense does, moves to the edge.
+    pub(crate) fn within_axes(&self) -> Self {
+        let mut chart = self.clone();
+        for point in chart.series.iter_mut().flat_map(|s| &mut s.points) {
+            point.x = self.x.clamp(point.x);
+            point.y = self.y.clamp(point.y);
+            point.spread = point.spread.map(|(low, high)| (self.y.clamp(low), self.y.clamp(high)));
+        }
+        chart
+    }
+
     /// The figures as a table: a row for each place, a column for each series.
     pub(crate) fn figures(&self) -> FigureTable {
         if let Some(table) = &self.table {
@@ -114,10 +128,13 @@ impl Chart {
     }
 }
 
+/// Beyond this a figure is nonsense, and its arithmetic overflows.
+const MOST: f64 = 1e100;
+
 impl Axis {
     /// A linear axis from zero to a little above the greatest value, with round ticks.
     pub(crate) fn from_zero(label: String, greatest: f64) -> Self {
-        let greatest = if greatest > 0.0 { greatest * 1.04 } else { 1.0 };
+        let greatest = if greatest > 0.0 { greatest.min(MOST) * 1.04 } else { 1.0 };
         let step = round_step(greatest / 5.0);
         let count = (greatest / step).floor();
         let ticks = steps(count).map(|n| (n * step, tick_text(n * step, step))).collect();
@@ -126,6 +143,7 @@ impl Axis {
 
     /// A linear axis around values that are far from zero, for change rather than size.
     pub(crate) fn around(label: String, least: f64, greatest: f64) -> Self {
+        let (least, greatest) = (least.clamp(-MOST, MOST), greatest.clamp(-MOST, MOST));
         let room = if greatest > least { (greatest - least) * 0.08 } else { greatest.abs().max(1.0) * 0.05 };
         let (from, to) = (least - room, greatest + room);
         let step = round_step((to - from) / 5.0);
@@ -137,7 +155,7 @@ impl Axis {
 
     /// A logarithmic axis over values above zero; positions are decimal logarithms.
     pub(crate) fn decades(label: String, least: f64, greatest: f64, text: impl Fn(f64) -> String) -> Self {
-        let (low, high) = (least.log10(), greatest.log10());
+        let (low, high) = (least.clamp(1.0 / MOST, MOST).log10(), greatest.clamp(1.0 / MOST, MOST).log10());
         let room = ((high - low) * 0.05).max(0.02);
         let (from, to) = (low - room, high + room);
         let wide = to - from > 2.2;
@@ -152,6 +170,10 @@ impl Axis {
             }
         }
         Self { label, from, to, ticks, breaks: false }
+    }
+
+    fn clamp(&self, position: f64) -> f64 {
+        if position.is_nan() { self.from } else { position.max(self.from).min(self.to) }
     }
 
     /// An axis of names, at 0, 1, 2 ...
@@ -178,6 +200,9 @@ fn round_step(least: f64) -> f64 {
 }
 
 fn tick_text(value: f64, step: f64) -> String {
+    if value.abs() >= 1e7 {
+        return format!("{value:.1e}").replace(".0e", "e");
+    }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..=9")]
     let decimals = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
     let text = format!("{value:.decimals$}");

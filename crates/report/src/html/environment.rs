@@ -10,6 +10,9 @@ use serde_json::Value;
 use super::Run;
 use crate::numbers;
 
+/// Names with values.
+type Facts = Vec<(String, String)>;
+
 /// A node of a record.
 type End = fn(&Record) -> &NodeRecord;
 
@@ -37,20 +40,22 @@ impl EnvironmentTable {
     /// The environments of all nodes of these runs.
     pub(super) fn of(runs: &[Run<'_>]) -> Self {
         let mut nodes = Vec::new();
-        let mut columns: Vec<Vec<Vec<(String, String)>>> = Vec::new();
+        let mut columns: Vec<Vec<Facts>> = Vec::new();
         for run in runs.iter().filter(|r| !r.records.is_empty()) {
             let ends: [(&str, End); 2] = [("dut", |r| &r.dut), ("peer", |r| &r.peer)];
             for (side, node) in ends {
                 let run_name = if runs.len() > 1 { format!("{}: ", run.name) } else { String::new() };
                 nodes.push(format!("{run_name}{side} ({})", node(&run.records[0]).node));
-                let mut distinct: Vec<&Environment> = Vec::new();
+                let mut distinct: Vec<(&Environment, Facts)> = Vec::new();
                 for record in run.records {
-                    let environment = &node(record).environment;
-                    if !distinct.contains(&environment) {
-                        distinct.push(environment);
+                    let known = (&node(record).environment, settings(side, record));
+                    if !distinct.contains(&known) {
+                        distinct.push(known);
                     }
                 }
-                columns.push(distinct.into_iter().map(facts).collect());
+                let of =
+                    |(environment, settings): (&Environment, Facts)| [settings, facts(environment)].concat();
+                columns.push(distinct.into_iter().map(of).collect());
             }
         }
         let mut names: Vec<String> = Vec::new();
@@ -112,25 +117,34 @@ const MAIN: [&str; 22] = [
 const OWN: [&str; 8] =
     ["boot id", "link name", "link index", "link mac", "link addresses", "link bus", "link irqs", "host"];
 
-fn values<'a>(column: &'a [Vec<(String, String)>], name: &str) -> BTreeSet<&'a str> {
-    let of = |facts: &'a Vec<(String, String)>| {
+fn values<'a>(column: &'a [Facts], name: &str) -> BTreeSet<&'a str> {
+    let of = |facts: &'a Facts| {
         facts.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str())
     };
     column.iter().map(of).collect()
 }
 
-fn value(column: &[Vec<(String, String)>], name: &str) -> String {
+fn value(column: &[Facts], name: &str) -> String {
     let distinct: Vec<&str> =
         values(column, name).into_iter().map(|v| if v.is_empty() { "-" } else { v }).collect();
     distinct.join(" | ")
 }
 
-fn changes(column: &[Vec<(String, String)>], name: &str) -> bool {
+fn changes(column: &[Facts], name: &str) -> bool {
     values(column, name).len() > 1
 }
 
+/// What was set on a node for a trial. Its environment is that from before, so both are told.
+fn settings(side: &str, record: &Record) -> Facts {
+    let of_side = |key: &str| {
+        let (node, name) = key.split_once('.')?;
+        (node == side || node == "both").then(|| format!("set for the trial: {name}"))
+    };
+    record.trial.settings.iter().filter_map(|s| Some((of_side(&s.key)?, s.value.clone()))).collect()
+}
+
 /// Name and value of all that is known. Made from the serialized form, so that no field is forgotten.
-fn facts(environment: &Environment) -> Vec<(String, String)> {
+fn facts(environment: &Environment) -> Facts {
     let mut facts = Vec::new();
     if let Ok(value) = serde_json::to_value(environment) {
         collect("", &value, &mut facts);
@@ -138,7 +152,7 @@ fn facts(environment: &Environment) -> Vec<(String, String)> {
     facts
 }
 
-fn collect(path: &str, value: &Value, facts: &mut Vec<(String, String)>) {
+fn collect(path: &str, value: &Value, facts: &mut Facts) {
     match value {
         Value::Null => {}
         Value::Object(fields) => match feature(value) {

@@ -26,7 +26,7 @@ type Drawn = Result<(), Box<dyn std::error::Error>>;
 /// of its kind in the page.
 pub(crate) fn svg(chart: &Chart, id: &str) -> String {
     let mut text = String::new();
-    let drawn = draw(chart, &mut text);
+    let drawn = draw(&chart.within_axes(), &mut text);
     // The SVG back end writes to a string: nothing can fail but a chart without room, which the axes exclude.
     debug_assert!(drawn.is_ok(), "{drawn:?}");
     let body = text.split_once('\n').map_or("", |(_, body)| body);
@@ -59,7 +59,7 @@ pub(crate) fn escape(text: &str) -> String {
 fn draw(chart: &Chart, text: &mut String) -> Drawn {
     let root = SVGBackend::with_string(text, (WIDTH, HEIGHT)).into_drawing_area();
     let longest = chart.y.ticks.iter().map(|(_, t)| t.chars().count()).max().unwrap_or(1);
-    let left = (longest as f64 * LETTER + 12.0) as u32;
+    let left = (longest as f64 * LETTER + 12.0).min(f64::from(WIDTH) / 3.0) as u32;
     let labels = XLabels::of(&chart.x, f64::from(WIDTH - left) - 14.0);
     let mut plot: Plot<'_> = ChartBuilder::on(&root)
         .margin_top(28)
@@ -116,10 +116,12 @@ fn draw_series(chart: &Chart, series: &Series, place: usize, plot: &mut Plot<'_>
         }
         Form::Stacked { width } => {
             let below = |x: f64| {
-                let under = &chart.series[..place];
-                under.iter().flat_map(|s| &s.points).filter(|p| p.x == x).map(|p| p.y).sum::<f64>()
+                let under = chart.series[..place].iter().flat_map(|s| &s.points);
+                under.filter(|p| p.x == x).map(|p| p.y).sum::<f64>()
             };
-            let parts = points().filter(|(_, y)| *y > 0.0).map(|(x, y)| (x, below(x), below(x) + y));
+            let parts = points()
+                .filter(|(_, y)| *y > 0.0)
+                .map(|(x, y)| (x, below(x), (below(x) + y).min(chart.y.to)));
             bars(parts, width, colour, plot)?;
             return Ok(());
         }

@@ -4,6 +4,7 @@ use linerate_model::Record;
 use linerate_model::record::Outcome;
 use linerate_model::summary::LossSummary;
 use linerate_model::trial::Amount;
+use linerate_model::units::total;
 
 use super::rows::{Row, spread};
 use crate::numbers;
@@ -51,7 +52,7 @@ pub(super) fn notes(row: &Row<'_>, given_way: &[String], evidence: bool) -> Vec<
 pub(super) fn checked_bytes(record: &Record) -> u64 {
     let readings = [&record.dut.reading, &record.peer.reading];
     let checks = readings.into_iter().flat_map(|r| &r.streams).filter_map(|s| s.verify);
-    checks.map(|v| v.checked_bytes).sum()
+    total(checks.map(|v| v.checked_bytes))
 }
 
 fn interrupted(record: &Record) -> Option<String> {
@@ -88,7 +89,7 @@ fn loss(loss: &LossSummary, evidence: bool) -> Option<String> {
         parts.push(format!("{} at the {}{source}", p.packets, p.place.name()));
     }
     // Link counters see other traffic too: a rest says that much was lost unseen, none does not say that all was seen.
-    let unseen = loss.lost.saturating_sub(loss.places.iter().map(|p| p.packets).sum());
+    let unseen = loss.lost.saturating_sub(total(loss.places.iter().map(|p| p.packets)));
     if unseen > 0 {
         parts.push(format!("{unseen} seen by no counter"));
     }

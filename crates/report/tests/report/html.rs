@@ -5,7 +5,9 @@ use linerate_model::hazard::HazardKind;
 use linerate_model::trial::{Family, SettingLevel, Side};
 use linerate_model::workload::WorkloadKind;
 use linerate_report::{HtmlOptions, Interval, Run, html};
+use proptest::prelude::*;
 
+use crate::random::any_record;
 use crate::samples::{Sample, hazard, record, sample, with_size};
 use crate::verdicts::verdict_table;
 
@@ -159,6 +161,8 @@ fn settings_are_factors() {
     assert!(page.contains("dut.tso=off</li>"), "a series for each level");
     assert!(page.contains("--streams 1,2,4,8"), "the other factor");
     assert!(page.contains("--set dut.tso=on,off"), "the command");
+    let fact = "<th scope=\"row\">set for the trial: tso</th><td>off | on</td><td>-</td>";
+    assert!(page.contains(fact), "what differs");
 }
 
 #[test]
@@ -178,4 +182,54 @@ fn of_streams(streams: u32) -> Sample {
     let mut s = sample(WorkloadKind::TcpStream);
     s.trial.streams = streams;
     s
+}
+
+/// Turns every number of a value into what a stranger may claim.
+fn exaggerate(value: &mut serde_json::Value, claim: &serde_json::Value) {
+    match value {
+        serde_json::Value::Number(_) => *value = claim.clone(),
+        serde_json::Value::Array(items) => items.iter_mut().for_each(|v| exaggerate(v, claim)),
+        serde_json::Value::Object(fields) => fields.values_mut().for_each(|v| exaggerate(v, claim)),
+        _ => {}
+    }
+}
+
+#[test]
+fn absurd_figures_make_a_page_all_the_same() {
+    let plain = records(&WorkloadKind::ALL.map(sample));
+    for (summary, reading) in [
+        (serde_json::json!(0), 0_u64),
+        (serde_json::json!(u64::MAX), u64::MAX),
+        (serde_json::json!(1_u64 << 62), 1),
+    ] {
+        let mut absurd = Vec::new();
+        for (record, size) in plain.iter().zip(1..) {
+            let mut value = serde_json::to_value(record).expect("a record");
+            exaggerate(&mut value["summary"], &summary);
+            for node in ["dut", "peer"] {
+                exaggerate(
+                    &mut value[node]["reading"]["intervals"],
+                    &serde_json::json!(reading.min(u64::from(u32::MAX))),
+                );
+                exaggerate(
+                    &mut value[node]["reading"]["meter"],
+                    &serde_json::json!(reading.min(u64::from(u32::MAX))),
+                );
+            }
+            value["trial"]["streams"] = serde_json::json!(size);
+            absurd.push(serde_json::from_value::<Record>(value).expect("still a record"));
+        }
+        absurd[0].summary.goodput_bits_per_second = f64::MAX;
+        absurd[1].summary.goodput_bits_per_second = f64::MIN_POSITIVE;
+        absurd[2].summary.goodput_bits_per_second = -1.0;
+        assert!(page(&absurd).ends_with("</html>"));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn any_records_make_a_page(records in proptest::collection::vec(any_record(), 0..9)) {
+        prop_assert!(page(&records).ends_with("</html>"));
+    }
 }
