@@ -10,6 +10,7 @@ use crate::latency::LatencyHistogram;
 use crate::reading::{Flow, Reading, UdpReading};
 use crate::trial::{Side, Trial};
 use crate::units::{bits_per_second, per_second, total};
+use crate::workload::WorkloadKind;
 
 /// The figures of one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,15 +22,17 @@ pub struct Summary {
     pub goodput_bytes: u64,
     /// By direction; request/response has both.
     pub directions: Vec<Direction>,
-    /// Segments (TCP, `tcpi_data_segs_in`) or datagrams (UDP) that the receivers got, a second, all directions together.
-    pub packets_per_second: f64,
+    /// Segments with data (TCP, `tcpi_data_segs_in`) or datagrams (UDP) that the receivers got, a second, all directions
+    /// together; `None` for tcp-crr, whose connections are too short-lived to be asked.
+    pub packets_per_second: Option<f64>,
     /// Transactions within the window; request/response only.
     pub transactions: Option<u64>,
     /// Transactions a second.
     pub transactions_per_second: Option<f64>,
     /// CPU of both ends.
     pub cpu: CpuSummary,
-    /// TCP segments retransmitted within the window by both ends; TCP only.
+    /// TCP segments retransmitted within the window by both ends; `None` for UDP, and for tcp-crr, whose connections are not
+    /// asked.
     pub retransmits: Option<u64>,
     /// Fate of the datagrams sent within the window; UDP only.
     pub loss: Option<LossSummary>,
@@ -51,8 +54,8 @@ pub struct Direction {
     pub goodput_bits_per_second: f64,
     /// Payload the sender handed to its kernel, bits a second of its window.
     pub sent_bits_per_second: f64,
-    /// Segments or datagrams that the receiver got, a second.
-    pub packets_per_second: f64,
+    /// Segments or datagrams that the receiver got, a second; `None` for tcp-crr.
+    pub packets_per_second: Option<f64>,
 }
 
 /// CPU of both ends within the window.
@@ -196,7 +199,7 @@ pub fn summarize(trial: &Trial, dut: &Reading, peer: &Reading, shared_kernel: bo
         transactions,
         transactions_per_second: transactions.map(|n| per_second(n, dut.window.duration_ns)),
         cpu: cpu_summary(dut, peer, shared_kernel, work),
-        retransmits: trial.workload.tcp_options().map(|_| total([retransmits(dut), retransmits(peer)])),
+        retransmits: are_connections_read(trial).then(|| total([retransmits(dut), retransmits(peer)])),
         loss: trial.workload.kind().is_udp().then(|| loss_summary(trial, dut, peer)),
         latency: (latency.total() > 0).then(|| latency_summary(&latency)),
         bad_bytes: trial.verify_seed.map(|_| total([bad_bytes(dut), bad_bytes(peer)])),
@@ -214,17 +217,17 @@ pub fn total_flow(reading: &Reading, flow: impl Fn(&crate::reading::StreamReadin
 fn direction(trial: &Trial, from: Side, sender: &Reading, receiver: &Reading) -> Direction {
     let sent = total_flow(sender, |s| s.sent);
     let received = total_flow(receiver, |s| s.received);
-    let packets = if trial.workload.kind().is_udp() {
-        received.messages
-    } else {
-        total(receiver.streams.iter().flat_map(|s| &s.tcp).map(|t| t.segments_received))
+    let packets = match trial.workload.kind() {
+        WorkloadKind::TcpCrr => None,
+        kind if kind.is_udp() => Some(received.messages),
+        _ => Some(total(receiver.streams.iter().flat_map(|s| &s.tcp).map(|t| t.segments_received))),
     };
     Direction {
         from,
         received_bytes: received.bytes,
         goodput_bits_per_second: bits_per_second(received.bytes, receiver.window.duration_ns),
         sent_bits_per_second: bits_per_second(sent.bytes, sender.window.duration_ns),
-        packets_per_second: per_second(packets, receiver.window.duration_ns),
+        packets_per_second: packets.map(|n| per_second(n, receiver.window.duration_ns)),
     }
 }
 
@@ -268,6 +271,12 @@ fn machine_cost(reading: &Reading, work: Work) -> MachineCost {
 /// `part` of `whole` in percent; 0 for an empty whole.
 pub fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+/// Whether the state of the TCP connections is in the readings: not that of tcp-crr's many short ones.
+fn are_connections_read(trial: &Trial) -> bool {
+    let kind = trial.workload.kind();
+    !kind.is_udp() && kind != WorkloadKind::TcpCrr
 }
 
 fn retransmits(reading: &Reading) -> u64 {

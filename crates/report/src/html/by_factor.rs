@@ -117,7 +117,7 @@ fn metrics(kind: Kind, by_size: bool) -> Vec<Metric> {
         title: if by_size { "Packets by size" } else { "Packets" },
         quantity: Quantity::PerSecond("packets/s"),
         figures: vec![
-            Figure { name: "payload packets received", of: |r| Some(r.summary.packets_per_second) },
+            Figure { name: "payload packets received", of: |r| r.summary.packets_per_second },
             Figure { name: "packets of the receiver's link", of: received_by_link },
         ],
     };

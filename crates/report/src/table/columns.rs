@@ -243,8 +243,8 @@ fn goodput<'a>(records: &[&Record]) -> Column<'a> {
 }
 
 fn packets<'a>() -> Column<'a> {
-    Column::number(["packets", "/s"], Show::By(numbers::count), |r| Some(r.summary.packets_per_second))
-        .by_direction(|d| d.packets_per_second)
+    Column::number(["packets", "/s"], Show::By(numbers::count), |r| r.summary.packets_per_second)
+        .by_direction(|d| d.packets_per_second.unwrap_or_default())
 }
 
 /// The share of zero-copy sends that the kernel copied after all.

@@ -68,7 +68,7 @@ proptest! {
         let rows = rows(std::slice::from_ref(&r));
         let row = &rows[0];
         let exact = |name: &str| row[name].parse::<f64>().ok();
-        prop_assert_eq!(exact("packets_per_second"), Some(r.summary.packets_per_second));
+        prop_assert_eq!(exact("packets_per_second"), r.summary.packets_per_second);
         prop_assert_eq!(exact("lost_percent"), r.summary.loss.as_ref().map(|l| l.lost_percent));
         prop_assert_eq!(exact("latency_mean_ns"), r.summary.latency.as_ref().map(|l| l.mean_ns));
         for end in ["shared", "dut", "peer"] {
