@@ -6,6 +6,9 @@ use std::net::IpAddr;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use linerate_link::inventory::Inventory;
+use linerate_link::restore::{Report, Restored};
+use linerate_link::settings::SettingInfo;
 use linerate_model::NodeUrl;
 use linerate_model::environment::{Environment, LinkInfo};
 use linerate_model::reading::Reading;
@@ -13,10 +16,14 @@ use linerate_model::reading::Reading;
 use crate::auth::{self, Prover, Secret};
 use crate::frame::{FrameError, MAX_MESSAGE_BYTES, read_message, write_message};
 use crate::launch::Carrier;
-use crate::protocol::{PROTOCOL, Prepare, Refusal, Reply, Request, RouteReply, Schedule};
+use crate::protocol::{
+    Applied, Dump, Memory, PROTOCOL, Prepare, Refusal, Reply, Request, RouteReply, Schedule,
+};
 
 /// How long a node may take to answer what it can answer at once.
 const ANSWER_LIMIT: Duration = Duration::from_secs(15);
+/// How long changing settings may take: a real NIC may start anew for each, and then negotiate.
+const SETTINGS_LIMIT: Duration = Duration::from_secs(180);
 /// How long opening or finishing traffic may take: connecting and proving are given 10 s there, preparing threads 30 s.
 const TRAFFIC_LIMIT: Duration = Duration::from_secs(45);
 
@@ -248,6 +255,81 @@ impl Node {
         const OPERATION: &str = "describe its environment";
         match self.ask(OPERATION, &Request::Describe { link: link.map(str::to_owned) }, ANSWER_LIMIT)? {
             Reply::Environment(environment) => Ok(*environment),
+            other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        }
+    }
+
+    /// All settings of a link.
+    ///
+    /// # Errors
+    /// Where the node fails, or does traffic only.
+    pub fn settings(&mut self, link: &str) -> Result<Vec<SettingInfo>, NodeError> {
+        const OPERATION: &str = "list its settings";
+        match self.ask(OPERATION, &Request::Settings { link: link.to_owned() }, ANSWER_LIMIT)? {
+            Reply::Settings(settings) => Ok(settings),
+            other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        }
+    }
+
+    /// A link in full, or all.
+    ///
+    /// # Errors
+    /// Where the node fails, or does traffic only.
+    pub fn inventory(&mut self, link: Option<&str>) -> Result<Vec<Inventory>, NodeError> {
+        const OPERATION: &str = "describe its links";
+        let request = Request::Inventory { link: link.map(str::to_owned) };
+        match self.ask(OPERATION, &request, ANSWER_LIMIT)? {
+            Reply::Inventory(inventory) => Ok(inventory),
+            other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        }
+    }
+
+    /// What the driver of a link keeps in memory.
+    ///
+    /// # Errors
+    /// Where the node fails or does traffic only, and the kernel's refusal.
+    pub fn dump(&mut self, link: &str, memory: Memory) -> Result<Dump, NodeError> {
+        const OPERATION: &str = "read a device's memory";
+        match self.ask(OPERATION, &Request::Dump { link: link.to_owned(), memory }, SETTINGS_LIMIT)? {
+            Reply::Dump(dump) => Ok(dump),
+            other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        }
+    }
+
+    /// Makes these, and no others, the settings that differ from what they were before.
+    ///
+    /// # Errors
+    /// Where the node fails or does traffic only, and the kernel's refusal.
+    pub fn apply(&mut self, link: &str, settings: &[(String, String)]) -> Result<Applied, NodeError> {
+        const OPERATION: &str = "change its settings";
+        self.carrier.wait_for_settings();
+        let request = Request::Apply { link: link.to_owned(), settings: settings.to_vec() };
+        match self.ask(OPERATION, &request, SETTINGS_LIMIT)? {
+            Reply::Applied(applied) => Ok(applied),
+            other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        }
+    }
+
+    /// Puts back all that was changed over this connection.
+    ///
+    /// # Errors
+    /// Where the node fails or does traffic only.
+    pub fn restore(&mut self) -> Result<Report, NodeError> {
+        const OPERATION: &str = "put its settings back";
+        match self.ask(OPERATION, &Request::Restore, SETTINGS_LIMIT)? {
+            Reply::Restored(report) => Ok(report),
+            other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        }
+    }
+
+    /// Puts back what dead linerates left changed on the node's machine, or forgets it.
+    ///
+    /// # Errors
+    /// Where the node fails or does traffic only.
+    pub fn restore_stale(&mut self, forget: bool) -> Result<Vec<Restored>, NodeError> {
+        const OPERATION: &str = "put back what earlier runs left";
+        match self.ask(OPERATION, &Request::Stale { forget }, SETTINGS_LIMIT)? {
+            Reply::Stale(restored) => Ok(restored),
             other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
         }
     }

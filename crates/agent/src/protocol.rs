@@ -8,6 +8,10 @@
 //!                                      <-   Welcome {proof}
 //!   Links | Route | Clock | Describe   ->
 //!                                      <-   one answer each
+//!   Settings | Inventory | Dump        ->                       (refused by a server for strangers, as the next three)
+//!   Apply {link, settings}             ->                       (whole: what is not named goes back first)
+//!   Restore | Stale                    ->
+//!                                      <-   one answer each
 //!   Prepare {trial, ...}               ->                       (peer first: it listens; then the dut connects)
 //!                                      <-   Prepared {ports}
 //!   AwaitReady                         ->
@@ -24,6 +28,9 @@
 
 use std::net::IpAddr;
 
+use linerate_link::inventory::Inventory;
+use linerate_link::restore::{Report, Restored};
+use linerate_link::settings::SettingInfo;
 use linerate_model::environment::{Environment, LinkInfo};
 use linerate_model::reading::{IntervalReading, Reading};
 use linerate_model::trial::{Side, Trial};
@@ -64,6 +71,37 @@ pub enum Request {
         /// The link under test, where one is known.
         link: Option<String>,
     },
+    /// All settings of a link.
+    Settings {
+        /// The link.
+        link: String,
+    },
+    /// One link in full, or all.
+    Inventory {
+        /// The link; `None` is all.
+        link: Option<String>,
+    },
+    /// What the driver keeps in memory.
+    Dump {
+        /// The link.
+        link: String,
+        /// Which memory.
+        memory: Memory,
+    },
+    /// Makes these, and no others, the settings that differ from what they were before the session.
+    Apply {
+        /// The link.
+        link: String,
+        /// Keys and values, in the order in which they are set.
+        settings: Vec<(String, String)>,
+    },
+    /// Puts back all that the session changed.
+    Restore,
+    /// Puts back what dead linerates left changed on this machine.
+    Stale {
+        /// Forget it instead.
+        forget: bool,
+    },
     /// Opens the endpoint of a trial.
     Prepare(Box<Prepare>),
     /// Waits until all data connections stand.
@@ -79,6 +117,13 @@ pub enum Request {
         /// By stream: datagrams that the other side sent within its window; empty where that is not known.
         sent_in_window: Vec<u64>,
     },
+}
+
+impl Request {
+    /// Whether it belongs to the greeting, which a stranger may send before it has proved anything.
+    pub fn is_greeting(&self) -> bool {
+        matches!(self, Self::Hello { .. } | Self::Prove { .. })
+    }
 }
 
 /// What an endpoint needs to open.
@@ -155,6 +200,18 @@ pub enum Reply {
     },
     /// Answers `Describe`.
     Environment(Box<Environment>),
+    /// Answers `Settings`.
+    Settings(Vec<SettingInfo>),
+    /// Answers `Inventory`.
+    Inventory(Vec<Inventory>),
+    /// Answers `Dump`.
+    Dump(Dump),
+    /// Answers `Apply`.
+    Applied(Applied),
+    /// Answers `Restore`.
+    Restored(Report),
+    /// Answers `Stale`.
+    Stale(Vec<Restored>),
     /// Answers `Prepare`.
     Prepared {
         /// Where the peer listens; empty for the dut.
@@ -181,6 +238,36 @@ pub enum Reply {
         /// What kind of refusal.
         kind: Refusal,
     },
+}
+
+/// What came of changing settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Applied {
+    /// Something was changed; not so where all was in force already.
+    pub changed: bool,
+    /// The link lost its carrier meanwhile, and has it again.
+    pub flapped: bool,
+}
+
+/// A memory of a link's driver or device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Memory {
+    /// Registers of the device.
+    Registers,
+    /// EEPROM of the device.
+    Eeprom,
+    /// EEPROM of the plugged-in module.
+    Module,
+}
+
+/// The content of a memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dump {
+    /// The driver's number for the layout of registers, or `ETH_MODULE_SFF_*` for a module; 0 for an EEPROM.
+    pub layout: u32,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
 }
 
 /// What kind of refusal.
@@ -216,6 +303,12 @@ impl Reply {
             Self::Route(_) => "route",
             Self::Clock { .. } => "clock",
             Self::Environment(_) => "environment",
+            Self::Settings(_) => "settings",
+            Self::Inventory(_) => "inventory",
+            Self::Dump(_) => "dump",
+            Self::Applied(_) => "applied",
+            Self::Restored(_) => "restored",
+            Self::Stale(_) => "stale",
             Self::Prepared { .. } => "prepared",
             Self::Ready => "ready",
             Self::Interval(_) => "interval",

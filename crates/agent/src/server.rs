@@ -336,6 +336,7 @@ fn serve_own(stream: TcpStream, options: &OwnOptions) -> Result<(), String> {
         secret: options.secret.clone(),
         max_duration: options.max_duration,
         reached_at: Some(canonical(local).ip()),
+        ..SessionOptions::default()
     };
     let outcome = session::serve(reader, &stream, &session);
     // The reader thread holds a copy: without this it would wait on.

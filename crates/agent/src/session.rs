@@ -6,14 +6,15 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use linerate_link::{inventory, links, route};
+use linerate_link::{inventory, links, route, settings};
 use linerate_model::environment::LinkInfo;
 use linerate_model::trial::{Amount, Side};
-use linerate_sys::clock;
+use linerate_sys::{clock, ethtool_memory};
 
 use crate::auth::{self, Prover, Secret};
+use crate::changes::{self, NodeChanges};
 use crate::frame::{FrameError, MAX_GREETING_BYTES, MAX_REQUEST_BYTES, read_message, write_message};
-use crate::protocol::{PROTOCOL, Prepare, Refusal, Reply, Request, RouteReply, Schedule};
+use crate::protocol::{Dump, Memory, PROTOCOL, Prepare, Refusal, Reply, Request, RouteReply, Schedule};
 use crate::stranger;
 use crate::trial::{OpenTrial, TrialFailure, link_of};
 
@@ -39,6 +40,8 @@ pub struct SessionOptions {
     pub max_duration: Option<Duration>,
     /// The address at which the controller reached us.
     pub reached_at: Option<IpAddr>,
+    /// What the session changes on its node; put back at its end.
+    pub changes: NodeChanges,
 }
 
 /// Why a session ended badly.
@@ -73,37 +76,31 @@ pub fn serve(
     options: &SessionOptions,
 ) -> Result<(), SessionError> {
     let writer = Mutex::new(writer);
-    let requests = read_requests(reader)?;
+    let requests = read_requests(reader, options.changes.clone())?;
     let mut session = Session { options, writer: &writer, requests, trial: None, trial_deadline: None };
-    session.greet()?;
-    let mut next = None;
-    loop {
-        let request = match next.take() {
-            Some(request) => request,
-            None => match session.next_request(session.patience())? {
-                Some(request) => request,
-                None => return Ok(()),
-            },
-        };
-        next = session.answer(request)?;
-    }
+    let served = session.greet().and_then(|()| session.serve());
+    // What does not go back stays in the journal, and the next linerate here tells of it.
+    let _ = options.changes.close();
+    served
 }
 
 fn read_requests(
     mut reader: impl Read + Send + 'static,
+    changes: NodeChanges,
 ) -> Result<Receiver<Result<Request, FrameError>>, SessionError> {
     // Room for few: a controller never has more than two requests under way.
     let (sender, requests) = mpsc::sync_channel(4);
     let read_all = move || {
         let mut limit = MAX_GREETING_BYTES;
         loop {
-            let message = read_message(&mut reader, limit);
+            let message = read_message::<Request>(&mut reader, limit);
             let ended = message.is_err();
-            if matches!(
-                message,
-                Ok(Request::Links | Request::Route { .. } | Request::Prepare(_) | Request::Clock)
-            ) {
+            if matches!(message, Ok(ref request) if !request.is_greeting()) {
                 limit = MAX_REQUEST_BYTES;
+            }
+            if ended {
+                // At once, whatever the session is waiting for.
+                let _ = changes.close();
             }
             if sender.send(message).is_err() || ended {
                 return;
@@ -127,6 +124,20 @@ struct Session<'a, W> {
 }
 
 impl<W: Write + Send> Session<'_, W> {
+    fn serve(&mut self) -> Result<(), SessionError> {
+        let mut next = None;
+        loop {
+            let request = match next.take() {
+                Some(request) => request,
+                None => match self.next_request(self.patience())? {
+                    Some(request) => request,
+                    None => return Ok(()),
+                },
+            };
+            next = self.answer(request)?;
+        }
+    }
+
     fn greet(&mut self) -> Result<(), SessionError> {
         const LIMIT: Duration = Duration::from_secs(10);
         let Some(Request::Hello { protocol, nonce: theirs, .. }) = self.next_request(LIMIT)? else {
@@ -201,6 +212,28 @@ impl<W: Write + Send> Session<'_, W> {
                 (self.trial, self.trial_deadline) = (None, None);
                 reply
             }
+            Request::Settings { .. }
+            | Request::Inventory { .. }
+            | Request::Dump { .. }
+            | Request::Apply { .. }
+            | Request::Restore
+            | Request::Stale { .. }
+                if self.options.traffic_only =>
+            {
+                let reason = "a tcp: node does traffic only: it shows and changes no setting".to_owned();
+                Reply::Refused { reason, kind: Refusal::Permission }
+            }
+            Request::Settings { link } => reply(settings::list(&link), Reply::Settings),
+            Request::Inventory { link: Some(link) } => {
+                reply(inventory::in_full(&link), |one| Reply::Inventory(vec![one]))
+            }
+            Request::Inventory { link: None } => reply(inventory::all(), Reply::Inventory),
+            Request::Dump { link, memory } => reply(dump(&link, memory), Reply::Dump),
+            Request::Apply { link, settings } => {
+                reply(self.options.changes.apply(&link, &settings), Reply::Applied)
+            }
+            Request::Restore => reply(self.options.changes.restore(), Reply::Restored),
+            Request::Stale { forget } => reply(changes::stale(forget), Reply::Stale),
             // The window closed by itself while the request was on its way.
             Request::Close => return Ok(None),
             Request::Hello { .. } | Request::Prove { .. } => {
@@ -356,6 +389,24 @@ fn hear(
             return Err(SessionError::Idle(give_up_after));
         }
     }
+}
+
+fn reply<T>(outcome: linerate_link::Result<T>, wrap: impl FnOnce(T) -> Reply) -> Reply {
+    outcome.map_or_else(|error| changes::refused(&error), wrap)
+}
+
+fn dump(link: &str, memory: Memory) -> linerate_link::Result<Dump> {
+    Ok(match memory {
+        Memory::Registers => {
+            let registers = ethtool_memory::registers(link)?;
+            Dump { layout: registers.version, bytes: registers.bytes }
+        }
+        Memory::Eeprom => Dump { layout: 0, bytes: ethtool_memory::eeprom(link)? },
+        Memory::Module => {
+            let module = ethtool_memory::module(link)?;
+            Dump { layout: module.layout, bytes: module.bytes }
+        }
+    })
 }
 
 fn route_reply(to: IpAddr) -> linerate_link::Result<RouteReply> {

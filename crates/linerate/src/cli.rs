@@ -49,6 +49,12 @@ pub(crate) enum Command {
     /// Be netserver: its options, many clients at a time.
     #[command(disable_help_flag = true)]
     Netserver(RawArgs),
+    /// List links, show one in full, or show what differs between two nodes.
+    Links(crate::cmd::links::LinksArgs),
+    /// List what can be set on a node, what it is now, and what it takes.
+    Settings(crate::cmd::settings::SettingsArgs),
+    /// Put back settings that a killed linerate left changed; every run does so at its start.
+    Restore(crate::cmd::restore::RestoreArgs),
     /// Be ttcp: its options, its lines.
     #[command(disable_help_flag = true)]
     Ttcp(RawArgs),

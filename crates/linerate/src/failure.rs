@@ -31,6 +31,12 @@ impl Failure {
         Self { code: ExitCode::Permission, message: message.to_string() }
     }
 
+    /// Adds what else failed.
+    pub(crate) fn and(mut self, message: impl fmt::Display) -> Self {
+        self.message = format!("{}; {message}", self.message);
+        self
+    }
+
     /// Says it on stderr; gives the exit code.
     pub(crate) fn tell(&self) -> ExitCode {
         eprintln!("linerate: {}", self.message);

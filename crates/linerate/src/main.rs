@@ -6,12 +6,16 @@ mod cmd;
 mod experiment_file;
 mod failure;
 mod history;
+mod layout;
+mod link_diff;
+mod link_text;
 mod measure;
 mod options;
 mod output;
 mod plan_text;
 mod private;
 mod progress;
+mod reach;
 mod request;
 mod serve;
 mod signals;
@@ -35,6 +39,9 @@ fn main() -> ExitCode {
         Command::Serve(args) => cmd::serve::run(args),
         Command::Lab(args) => cmd::lab::run(args),
         Command::Netserver(args) => cmd::netserver::run(args),
+        Command::Links(args) => cmd::links::run(args),
+        Command::Settings(args) => cmd::settings::run(args),
+        Command::Restore(args) => cmd::restore::run(args),
         Command::Ttcp(args) => cmd::ttcp::run(args),
         Command::Agent(args) => cmd::agent::run(args),
     };

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{LinkError, Result};
 use crate::ethtool::{self, Ethtool, FeatureState, Group, Parameter, Physical, Rss};
-use crate::{links, sysfs};
+use crate::{links, settings, sysfs};
 
 /// Everything about a link that `linerate links` shows. What the driver does not have is empty or `None`, and
 /// `link.unavailable` has the kernel's reason.
@@ -27,6 +27,9 @@ pub struct Inventory {
     pub private_flags: BTreeMap<String, bool>,
     /// RPS and XPS by queue and file.
     pub steering: BTreeMap<String, String>,
+    /// How NAPI polls it, by the key of the setting.
+    #[serde(default)]
+    pub napi: BTreeMap<String, String>,
     /// The kernel's counters since the link was made (`rtnl_link_stats64`, linux/if_link.h).
     pub counters: BTreeMap<String, u64>,
     /// The driver's own counters, in its order.
@@ -137,6 +140,7 @@ impl Collector {
         let statistics = ethtool::statistics(&name);
         self.inventory.statistics = self.optional("driver statistics", statistics)?.unwrap_or_default();
         self.inventory.steering = sysfs::steering(&name);
+        self.inventory.napi = settings::napi(&name);
         self.inventory.counters = links::counters(&name)?;
         Ok(self)
     }

@@ -37,6 +37,27 @@ pub struct NotBack {
     pub why: Option<String>,
 }
 
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { link, setting, before, found } = self;
+        write!(f, "{setting} of {link}: is {} and was {}", shown(found), shown(before))
+    }
+}
+
+impl std::fmt::Display for NotBack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.why {
+            Some(why) => write!(f, "{} ({why})", self.difference),
+            None => write!(f, "{}", self.difference),
+        }
+    }
+}
+
+/// Addresses and routes have no value of their own to show.
+fn shown(value: &str) -> &str {
+    if value.is_empty() { "there" } else { value }
+}
+
 /// What came of putting settings back.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Report {
@@ -315,11 +336,7 @@ fn name(entry: &Entry, item: &str) -> String {
 pub(crate) fn require_free(restored: &[Restored]) -> Result<()> {
     for one in restored {
         let why = match &one.outcome {
-            Outcome::Done(report) => report.not_back.first().map(|not| {
-                let Difference { link, setting, before, found } = &not.difference;
-                let why = not.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-                format!("{setting} of {link} is {found} and was {before}{why}")
-            }),
+            Outcome::Done(report) => report.not_back.first().map(ToString::to_string),
             Outcome::Failed(why) if one.owner != 0 => Some(why.clone()),
             _ => None,
         };

@@ -7,11 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use linerate_model::NodeUrl;
-use linerate_sys::process::ChildTies;
+use linerate_sys::process::{ChildTies, Signal};
 
 use super::unreachable;
 use crate::node::{Node, NodeError};
 
+/// A healthy agent ends when its stdin does.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// A real NIC may start anew for each setting that goes back.
+const SETTINGS_PATIENCE: Duration = Duration::from_secs(60);
 /// Most of a child's stderr that is kept, bytes.
 const STDERR_KEPT: usize = 8192;
 
@@ -28,6 +32,8 @@ enum Kind {
 #[derive(Debug)]
 struct ChildCarrier {
     child: Child,
+    /// How long it may take to end by itself.
+    patience: Duration,
     stderr: Arc<Mutex<Vec<u8>>>,
 }
 
@@ -35,6 +41,13 @@ impl Carrier {
     /// A socket, shut down when this is dropped, whoever else still holds it.
     pub fn socket(stream: TcpStream) -> Self {
         Self(Kind::Socket(stream))
+    }
+
+    /// Gives the agent the time that putting settings back may take at its end.
+    pub(crate) fn wait_for_settings(&mut self) {
+        if let Kind::Child(carrier) = &mut self.0 {
+            carrier.patience = SETTINGS_PATIENCE;
+        }
     }
 
     /// What the child said on stderr and how it ended; `None` where there is no child, or it said nothing and lives.
@@ -65,7 +78,7 @@ impl Drop for Carrier {
                 return;
             }
         };
-        if wait_within(&mut carrier.child, Duration::from_secs(2)).is_none() {
+        if wait_within(&mut carrier.child, carrier.patience).is_none() {
             let _ = carrier.child.kill();
             let _ = carrier.child.wait();
         }
@@ -94,7 +107,13 @@ pub(super) fn connect(
     limit: Duration,
 ) -> Result<Node, NodeError> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    ChildTies { own_group: !may_prompt, ..ChildTies::default() }.apply(&mut command);
+    // Not killed with us: it has settings to put back, and does so also when its stdin ends.
+    let ties = ChildTies {
+        own_group: !may_prompt,
+        on_parent_death: Some(Signal::Terminate),
+        ..ChildTies::default()
+    };
+    ties.apply(&mut command);
     let program = command.get_program().to_string_lossy().into_owned();
     let mut child =
         command.spawn().map_err(|e| unreachable(url, "start its agent", format!("run {program}: {e}")))?;
@@ -104,7 +123,7 @@ pub(super) fn connect(
         return Err(unreachable(url, "start its agent", "its pipes are missing".to_owned()));
     };
     let kept = Arc::new(Mutex::new(Vec::new()));
-    let carrier = Carrier(Kind::Child(ChildCarrier { child, stderr: Arc::clone(&kept) }));
+    let carrier = Carrier(Kind::Child(ChildCarrier { child, patience: PATIENCE, stderr: Arc::clone(&kept) }));
     let keep = move || keep_stderr(stderr, &kept);
     std::thread::Builder::new()
         .name("node-stderr".to_owned())

@@ -83,6 +83,8 @@ fn decode(reply: &Attributes<'_>) -> std::result::Result<BTreeMap<String, Featur
     // Only this set lists every feature that there is.
     let mut features: BTreeMap<_, _> = set(reply, FEATURES_HW)?
         .into_iter()
+        // The kernel keeps the places of features that it had once, without names.
+        .filter(|(name, _)| !name.is_empty())
         .map(|(name, hardware)| {
             (name, FeatureState { hardware, changeable: hardware, ..FeatureState::default() })
         })

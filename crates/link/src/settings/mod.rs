@@ -153,6 +153,13 @@ pub(crate) fn write_checked(link: &str, key: &Key, wanted: &str) -> Result<()> {
     Err(LinkError::NotTaken { what, now })
 }
 
+/// The settings of NAPI with their present values; those that can't be read are left out.
+pub(crate) fn napi(link: &str) -> std::collections::BTreeMap<String, String> {
+    let all = [Attribute::NapiThreaded, Attribute::NapiDeferHardIrqs, Attribute::GroFlushTimeout];
+    let value = |attribute: Attribute| Some((attribute.key().to_owned(), attribute.read(link).ok()?.0));
+    all.into_iter().filter_map(value).collect()
+}
+
 fn info(link: &str, key: &Key) -> SettingInfo {
     present(link, key).unwrap_or_else(|error| SettingInfo {
         key: key.name(),

@@ -1,0 +1,124 @@
+//! What a session has changed on its node. It goes back when the session ends, however it ends; after SIGKILL the journal
+//! has it, and the next linerate on the machine puts it back.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use linerate_link::LinkError;
+use linerate_link::changes::Changes;
+use linerate_link::restore::{Report, Restored};
+use linerate_link::{links, restore};
+
+use crate::protocol::{Applied, Refusal, Reply};
+
+/// A NIC that starts anew negotiates with its partner, which takes some seconds.
+const CARRIER_LIMIT: Duration = Duration::from_secs(30);
+
+/// The changes of one session; clones share them, so that a signal handler can put them back.
+#[derive(Debug, Clone, Default)]
+pub struct NodeChanges(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The session is over: nothing is changed any more.
+    closed: bool,
+    changes: Option<Changes>,
+    /// What is in force, in the order in which it was asked for.
+    in_force: Vec<(String, String)>,
+}
+
+impl NodeChanges {
+    /// Makes these, and no others, the settings that differ from what they were before the session: puts back first what
+    /// an earlier call changed. Where the link was up, waits until it has carrier again.
+    ///
+    /// # Errors
+    /// The kernel's refusal. What was changed until then goes back with the next call, [`Self::restore`] or
+    /// [`Self::close`].
+    pub fn apply(&self, link: &str, settings: &[(String, String)]) -> Result<Applied, LinkError> {
+        let mut state = self.state();
+        if state.closed {
+            let why = "the session is over".to_owned();
+            return Err(LinkError::Invalid { what: format!("change {link}"), why });
+        }
+        let same = state.changes.as_ref().is_none_or(|changes| changes.link() == link);
+        if same && state.in_force == settings {
+            return Ok(Applied::default());
+        }
+        let before = links::named(link)?;
+        let carrier_changes = carrier_changes(link);
+        state.put_back()?;
+        if !settings.is_empty() {
+            // Kept at once: a refusal half way must not lose what was changed by then.
+            let changes = state.changes.insert(Changes::begin(link)?);
+            for (key, value) in settings {
+                changes.set(key, value)?;
+            }
+            state.in_force = settings.to_vec();
+        }
+        if before.up && before.carrier {
+            links::wait_for_carrier(link, CARRIER_LIMIT)?;
+        }
+        Ok(Applied { changed: true, flapped: carrier_changes != self::carrier_changes(link) })
+    }
+
+    /// Puts everything back; what did not go back is in the report.
+    ///
+    /// # Errors
+    /// The links or the journal can't be used.
+    pub fn restore(&self) -> Result<Report, LinkError> {
+        self.state().restore()
+    }
+
+    /// Puts everything back for good: later changes are refused.
+    ///
+    /// # Errors
+    /// As [`Self::restore`].
+    pub fn close(&self) -> Result<Report, LinkError> {
+        let mut state = self.state();
+        state.closed = true;
+        state.restore()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic half way leaves the journal's entries as they are, which is all that putting back needs.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn restore(&mut self) -> Result<Report, LinkError> {
+        self.in_force.clear();
+        let report = self.changes.as_mut().map_or_else(|| Ok(Report::default()), Changes::restore)?;
+        if report.is_complete() {
+            self.changes = None;
+        }
+        Ok(report)
+    }
+
+    /// [`Self::restore`] where the next settings must start from what was there before.
+    fn put_back(&mut self) -> Result<(), LinkError> {
+        let report = self.restore()?;
+        let Some(not_back) = report.not_back.first() else { return Ok(()) };
+        Err(LinkError::Invalid { what: "put back".to_owned(), why: not_back.to_string() })
+    }
+}
+
+/// How often the link lost or got its carrier; `None` where the kernel does not tell.
+fn carrier_changes(link: &str) -> Option<String> {
+    std::fs::read_to_string(format!("/sys/class/net/{link}/carrier_changes")).ok()
+}
+
+/// What dead linerates have left changed here, put back, or forgotten where that is asked for.
+pub(crate) fn stale(forget: bool) -> Result<Vec<Restored>, LinkError> {
+    if forget { restore::forget_stale() } else { restore::restore_stale() }
+}
+
+/// A refusal with its kind: what makes no sense is not what the kernel refused.
+pub(crate) fn refused(error: &LinkError) -> Reply {
+    let kind = match error {
+        LinkError::Invalid { .. } => Refusal::Usage,
+        error if error.is_forbidden() => Refusal::Permission,
+        _ => Refusal::Network,
+    };
+    Reply::Refused { reason: error.to_string(), kind }
+}
