@@ -118,8 +118,10 @@ fn flatten(path: &str, value: &Value, items: &mut BTreeMap<String, String>) {
     match value {
         Value::Null => {}
         Value::Object(object) => {
-            // A whole inventory has its features twice: here with what is wanted.
-            for (key, value) in object.iter().filter(|(key, _)| !OWN.contains(&key.as_str())) {
+            // A whole inventory has its features twice, once with what is wanted.
+            let whole = object.contains_key("link");
+            let told = |key: &str| !(OWN.contains(&key) || whole && key == "features");
+            for (key, value) in object.iter().filter(|(key, _)| told(key)) {
                 let inner = if path.is_empty() && key == "link" { String::new() } else { below(key) };
                 flatten(&inner, value, items);
             }
