@@ -2,17 +2,20 @@
 //! has it, and the next linerate on the machine puts it back.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use linerate_link::LinkError;
 use linerate_link::changes::Changes;
-use linerate_link::restore::{Report, Restored};
+use linerate_link::restore::{Outcome, Report, Restored};
 use linerate_link::{links, restore};
 
-use crate::protocol::{Applied, Refusal, Reply};
+use crate::protocol::{Applied, Refusal, Reply, StaleOptions};
 
 /// A NIC that starts anew negotiates with its partner, which takes some seconds.
 const CARRIER_LIMIT: Duration = Duration::from_secs(30);
+/// How long an owner that lives may take to put its settings back.
+const OWNERS_LIMIT: Duration = Duration::from_secs(3);
+const OWNERS_POLL: Duration = Duration::from_millis(20);
 
 /// The changes of one session; clones share them, so that a signal handler can put them back.
 #[derive(Debug, Clone, Default)]
@@ -109,8 +112,22 @@ fn carrier_changes(link: &str) -> Option<String> {
 }
 
 /// What dead linerates have left changed here, put back, or forgotten where that is asked for.
-pub(crate) fn stale(forget: bool) -> Result<Vec<Restored>, LinkError> {
-    if forget { restore::forget_stale() } else { restore::restore_stale() }
+pub(crate) fn stale(options: StaleOptions) -> Result<Vec<Restored>, LinkError> {
+    if options.forget {
+        return restore::forget_stale();
+    }
+    let end = Instant::now() + if options.wait { OWNERS_LIMIT } else { Duration::ZERO };
+    let mut all = Vec::new();
+    loop {
+        let (living, dead): (Vec<_>, Vec<_>) =
+            restore::restore_stale()?.into_iter().partition(|one| one.outcome == Outcome::InUse);
+        all.extend(dead);
+        if living.is_empty() || Instant::now() >= end {
+            all.extend(living);
+            return Ok(all);
+        }
+        std::thread::sleep(OWNERS_POLL);
+    }
 }
 
 /// A refusal with its kind: what makes no sense is not what the kernel refused.

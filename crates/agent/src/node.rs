@@ -17,7 +17,7 @@ use crate::auth::{self, Prover, Secret};
 use crate::frame::{FrameError, MAX_MESSAGE_BYTES, read_message, write_message};
 use crate::launch::Carrier;
 use crate::protocol::{
-    Applied, Dump, Memory, PROTOCOL, Prepare, Refusal, Reply, Request, RouteReply, Schedule,
+    Applied, Dump, Memory, PROTOCOL, Prepare, Refusal, Reply, Request, RouteReply, Schedule, StaleOptions,
 };
 
 /// How long a node may take to answer what it can answer at once.
@@ -326,9 +326,9 @@ impl Node {
     ///
     /// # Errors
     /// Where the node fails or does traffic only.
-    pub fn restore_stale(&mut self, forget: bool) -> Result<Vec<Restored>, NodeError> {
+    pub fn restore_stale(&mut self, options: StaleOptions) -> Result<Vec<Restored>, NodeError> {
         const OPERATION: &str = "put back what earlier runs left";
-        match self.ask(OPERATION, &Request::Stale { forget }, SETTINGS_LIMIT)? {
+        match self.ask(OPERATION, &Request::Stale(options), SETTINGS_LIMIT)? {
             Reply::Stale(restored) => Ok(restored),
             other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
         }

@@ -98,10 +98,7 @@ pub enum Request {
     /// Puts back all that the session changed.
     Restore,
     /// Puts back what dead linerates left changed on this machine.
-    Stale {
-        /// Forget it instead.
-        forget: bool,
-    },
+    Stale(StaleOptions),
     /// Opens the endpoint of a trial.
     Prepare(Box<Prepare>),
     /// Waits until all data connections stand.
@@ -238,6 +235,15 @@ pub enum Reply {
         /// What kind of refusal.
         kind: Refusal,
     },
+}
+
+/// How to treat what dead linerates left changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct StaleOptions {
+    /// Forget it instead of putting it back.
+    pub forget: bool,
+    /// Wait a few seconds for owners that live: one whose controller was lost is about to put its settings back.
+    pub wait: bool,
 }
 
 /// What came of changing settings.

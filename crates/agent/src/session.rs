@@ -217,7 +217,7 @@ impl<W: Write + Send> Session<'_, W> {
             | Request::Dump { .. }
             | Request::Apply { .. }
             | Request::Restore
-            | Request::Stale { .. }
+            | Request::Stale(_)
                 if self.options.traffic_only =>
             {
                 let reason = "a tcp: node does traffic only: it shows and changes no setting".to_owned();
@@ -233,7 +233,7 @@ impl<W: Write + Send> Session<'_, W> {
                 reply(self.options.changes.apply(&link, &settings), Reply::Applied)
             }
             Request::Restore => reply(self.options.changes.restore(), Reply::Restored),
-            Request::Stale { forget } => reply(changes::stale(forget), Reply::Stale),
+            Request::Stale(options) => reply(changes::stale(options), Reply::Stale),
             // The window closed by itself while the request was on its way.
             Request::Close => return Ok(None),
             Request::Hello { .. } | Request::Prove { .. } => {

@@ -2,10 +2,11 @@
 
 use linerate_agent::launch::{self, LaunchOptions};
 use linerate_agent::node::NodeError;
+use linerate_agent::protocol::StaleOptions;
 use linerate_link::{LabOptions, LinkError, PrivateLab};
 use linerate_model::NodeUrl;
 use linerate_model::hazard::{Hazard, HazardKind};
-use linerate_model::trial::Family;
+use linerate_model::trial::{Family, Side};
 use linerate_sys::netns;
 
 use crate::path::{self, LinksOfBoth, Path, PathChoice, PathError};
@@ -62,6 +63,13 @@ pub fn connect(nodes: &Nodes, families: &Families) -> Result<(Bench, Vec<Hazard>
     }
     let mut dut = launch::connect(&nodes.dut, &nodes.launch)?;
     let mut peer = launch::connect(&nodes.peer, &nodes.launch)?;
+    let mut left_behind = Vec::new();
+    for (side, node) in [(Side::Dut, &mut dut), (Side::Peer, &mut peer)] {
+        if !node.is_traffic_only() {
+            left_behind
+                .extend(node.restore_stale(StaleOptions::default())?.into_iter().map(|one| (side, one)));
+        }
+    }
     let links = LinksOfBoth::ask(&mut dut, &mut peer, &nodes.links)?;
     let (wanted, all_needed) = match families {
         Families::All(list) => (list.clone(), true),
@@ -92,7 +100,7 @@ pub fn connect(nodes: &Nodes, families: &Families) -> Result<(Bench, Vec<Hazard>
     };
     let hazards =
         if *families == Families::Usable { missing.iter().map(not_covered).collect() } else { Vec::new() };
-    Ok((Bench { dut, peer, paths }, hazards))
+    Ok((Bench { dut, peer, paths, left_behind }, hazards))
 }
 
 /// Where a test without a named peer runs.

@@ -30,7 +30,23 @@ pub fn run(
 ) -> Result<Outcome, RunError> {
     let mut course = Course::new(plan, done);
     tell(plan.announcement(course.finished.len()));
-    let mut session = Session::new(bench, run_id, stop);
+    let mut session = Session::new(bench, run_id, Duration::from_nanos(plan.settle_ns), stop);
+    let outcome = session
+        .rehearse(&plan.combinations)
+        .and_then(|()| blocks(&mut session, &mut course, done, stop, tell));
+    // What went wrong first is told; an agent whose controller is lost puts everything back by itself.
+    let restored = session.put_back();
+    outcome.and_then(|outcome| restored.map(|()| outcome))
+}
+
+fn blocks(
+    session: &mut Session<'_>,
+    course: &mut Course<'_>,
+    done: &[Record],
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(Event),
+) -> Result<Outcome, RunError> {
+    let plan = course.plan;
     let mut sequence = done.iter().map(|r| r.sequence + 1).max().unwrap_or(0);
     for block in 0_u32.. {
         for combination in plan.order(block) {

@@ -6,6 +6,7 @@
 //! - [`plan`]: which combinations run, in which order, and when it is enough.
 //! - [`course`]: runs a plan, block by block; [`standing`] tells how well each figure is known.
 //! - [`runner`]: runs one trial after the other and tells events; prints nothing.
+//! - [`settings`]: what a trial wants changed on its nodes, rehearsed before any traffic.
 //! - [`join`]: two readings into a record, with [`limit`] and [`hazard`].
 //! - [`verdicts`]: what changed between two runs, or two levels of a factor, in the [`figures`] that matter.
 //! - [`stats`]: intervals, stop rule, verdicts and change points; pure functions on numbers.
@@ -20,6 +21,7 @@ pub mod limit;
 pub mod path;
 pub mod plan;
 pub mod runner;
+pub mod settings;
 pub mod standing;
 pub mod stats;
 pub mod verdicts;

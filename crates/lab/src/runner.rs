@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use linerate_agent::auth;
 use linerate_agent::node::{Node, NodeError, NodeFailure, WindowEvent};
 use linerate_agent::protocol::{Prepare, Remote, Schedule};
+use linerate_link::restore::Restored;
 use linerate_model::environment::Environment;
 use linerate_model::event::Event;
 use linerate_model::reading::Reading;
@@ -17,6 +18,7 @@ use linerate_model::workload::WorkloadKind;
 use crate::clock;
 use crate::join::{self, Joined, Place};
 use crate::path::Path;
+use crate::settings::{InForce, SettingError};
 
 /// Time between the last preparation and the start of traffic: both nodes must have heard by then.
 const LEAD_NS: u64 = 20_000_000;
@@ -35,6 +37,17 @@ pub enum RunError {
     /// A node failed.
     #[error(transparent)]
     Node(#[from] NodeError),
+    /// A setting can't be meant as it is written.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// A setting did not go back at the end.
+    #[error("node {node}: put its settings back: {what}; linerate restore tries again")]
+    NotPutBack {
+        /// The node.
+        node: String,
+        /// Which, and why.
+        what: String,
+    },
     /// The system refused what the runner itself needs.
     #[error("{operation}: {source}")]
     System {
@@ -54,6 +67,8 @@ pub struct Bench {
     pub peer: Node,
     /// The ways between them, one for each IP version.
     pub paths: Vec<Path>,
+    /// What dead linerates had left changed on the nodes' machines, and what became of it.
+    pub left_behind: Vec<(Side, Restored)>,
 }
 
 /// What is known of both nodes along one path.
@@ -72,12 +87,31 @@ pub struct Session<'a> {
     stop: &'a AtomicBool,
     /// What is known of both nodes, as long as neither path nor settings change.
     known: Option<(Family, Surroundings)>,
+    in_force: InForce,
+    /// Pause after a setting changed.
+    settle: Duration,
 }
 
 impl<'a> Session<'a> {
-    /// `run` is the run's id; `stop` ends the trial that is under way.
-    pub fn new(bench: &'a mut Bench, run: &'a str, stop: &'a AtomicBool) -> Self {
-        Self { bench, run, stop, known: None }
+    /// `run` is the run's id; `settle` the pause after a setting changed; `stop` ends the trial that is under way.
+    pub fn new(bench: &'a mut Bench, run: &'a str, settle: Duration, stop: &'a AtomicBool) -> Self {
+        Self { bench, run, stop, known: None, in_force: InForce::default(), settle }
+    }
+
+    /// Finds out before any traffic whether the nodes take all settings of these trials.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub fn rehearse(&mut self, trials: &[Trial]) -> Result<(), RunError> {
+        self.in_force.rehearse(self.bench, trials, self.stop)
+    }
+
+    /// Puts back what the trials changed.
+    ///
+    /// # Errors
+    /// Where a node fails, or a setting does not go back.
+    pub fn put_back(&mut self) -> Result<(), RunError> {
+        self.in_force.put_back(self.bench)
     }
 
     /// Runs one trial, and tells of its begin and its intervals. `None` where a signal came before there was anything to
@@ -93,6 +127,9 @@ impl<'a> Session<'a> {
         tell: &mut dyn FnMut(Event),
     ) -> Result<Option<Record>, RunError> {
         let path = path_of(self.bench, trial)?;
+        if self.in_force.bring(self.bench, &path, &trial.settings, self.settle, self.stop)? {
+            self.known = None;
+        }
         let mut around = match self.known.take() {
             Some((family, around)) if family == trial.family => around,
             _ => survey(self.bench, &path)?,
@@ -125,7 +162,7 @@ pub fn run_id() -> Result<String, RunError> {
     Ok(nonce.chars().take(32).collect())
 }
 
-fn path_of(bench: &Bench, trial: &Trial) -> Result<Path, RunError> {
+pub(crate) fn path_of(bench: &Bench, trial: &Trial) -> Result<Path, RunError> {
     let found = bench.paths.iter().find(|p| p.family == trial.family);
     found.cloned().ok_or_else(|| RunError::System {
         operation: "find the path of the trial's IP version",
@@ -296,7 +333,7 @@ impl OneTrial<'_> {
 }
 
 impl Bench {
-    fn node(&mut self, side: Side) -> &mut Node {
+    pub(crate) fn node(&mut self, side: Side) -> &mut Node {
         match side {
             Side::Dut => &mut self.dut,
             Side::Peer => &mut self.peer,

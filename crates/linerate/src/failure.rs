@@ -69,6 +69,7 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Node(error) => error.into(),
+            RunError::Setting(error) => Self::usage(error),
             other => Self::node(other),
         }
     }

@@ -93,6 +93,7 @@ pub(crate) fn measure(work: &Work<'_>, manner: &Manner<'_>) -> Result<Measured, 
     signals::arm_second(&stop);
     let nodes = nodes(&nodes_asked, place.as_ref(), launch);
     let (mut bench, mut hazards) = connect::connect(&nodes, &families)?;
+    tell_left_behind(&bench);
     hazards.extend(place.as_ref().and_then(Place::hazard));
     let (run, plan, done) = match (resumed, work) {
         (Some(resumed), _) => resumed,
@@ -116,6 +117,21 @@ pub(crate) fn measure(work: &Work<'_>, manner: &Manner<'_>) -> Result<Measured, 
         eprintln!("Kept as run {}.", &run[..8.min(run.len())]);
     }
     Ok(measured)
+}
+
+/// Says what earlier runs had left changed and was put back, or not.
+fn tell_left_behind(bench: &Bench) {
+    use linerate_link::restore::Outcome;
+    for (_, restored) in &bench.left_behind {
+        let silent = match &restored.outcome {
+            Outcome::InUse | Outcome::Moot(_) => true,
+            Outcome::Done(report) => report.put_back.is_empty() && report.is_complete(),
+            Outcome::Failed(_) => false,
+        };
+        if !silent {
+            crate::cmd::restore::lines(restored).iter().for_each(|line| eprintln!("{line}"));
+        }
+    }
 }
 
 #[expect(clippy::too_many_arguments, reason = "all of a run's parts, named once")]

@@ -1,6 +1,7 @@
 //! `linerate restore`: puts back what dead linerates left changed.
 
 use clap::Args;
+use linerate_agent::protocol::StaleOptions;
 use linerate_link::restore::{Outcome, Restored};
 use linerate_model::NodeUrl;
 use linerate_model::exit::ExitCode;
@@ -26,7 +27,7 @@ pub(crate) struct RestoreArgs {
 
 pub(crate) fn run(args: RestoreArgs) -> Result<ExitCode, Failure> {
     let mut node = args.reach.connect(&args.node)?;
-    let restored = node.restore_stale(args.forget)?;
+    let restored = node.restore_stale(StaleOptions { forget: args.forget, wait: true })?;
     if args.json {
         print_json(&restored)?;
     } else {
