@@ -296,6 +296,8 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 pub struct OwnOptions {
     /// Longest trial; `None` is no limit.
     pub max_duration: Option<Duration>,
+    /// Most bits a second that the server sends a client; `None` is no limit.
+    pub max_rate: Option<u64>,
     /// Secret that clients must know.
     pub secret: Option<Secret>,
 }
@@ -335,6 +337,7 @@ fn serve_own(stream: TcpStream, options: &OwnOptions) -> Result<(), String> {
         traffic_only: true,
         secret: options.secret.clone(),
         max_duration: options.max_duration,
+        max_rate: options.max_rate,
         reached_at: Some(canonical(local).ip()),
         ..SessionOptions::default()
     };

@@ -38,6 +38,8 @@ pub struct SessionOptions {
     pub secret: Option<Secret>,
     /// Longest trial; `None` is no limit.
     pub max_duration: Option<Duration>,
+    /// Most bits a second that a stranger may have sent to it; `None` is no limit.
+    pub max_rate: Option<u64>,
     /// The address at which the controller reached us.
     pub reached_at: Option<IpAddr>,
     /// What the session changes on its node; put back at its end.
@@ -270,7 +272,9 @@ impl<W: Write + Send> Session<'_, W> {
             if prepare.side == Side::Dut {
                 return usage("a tcp: node only listens: it can be the peer, not the dut".to_owned());
             }
-            if let Err(reason) = stranger::check_size(&prepare.trial) {
+            let allowed = stranger::check_size(&prepare.trial)
+                .and_then(|()| stranger::check_rate(&prepare.trial, self.options.max_rate));
+            if let Err(reason) = allowed {
                 return usage(reason);
             }
             // A stranger's wish for an address of another link is not heard.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use linerate_model::trial::Trial;
-use linerate_model::workload::Workload;
+use linerate_model::units::{Rate, RateUnit};
+use linerate_model::workload::{TcpBidir, Workload};
 
 /// Longest trial where `--max-duration` says nothing.
 pub const LONGEST_TRIAL: Duration = Duration::from_secs(24 * 3600);
@@ -39,6 +40,28 @@ pub fn check_size(trial: &Trial) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// Refuses a trial that would have the server send streams faster than `most` bits a second. Answers to requests are bounded by
+/// the requests themselves.
+///
+/// # Errors
+/// Says what is allowed.
+pub fn check_rate(trial: &Trial, most: Option<u64>) -> Result<(), String> {
+    let (Some(most), Workload::TcpReverse(stream) | Workload::TcpBidir(TcpBidir { stream, .. })) =
+        (most, &trial.workload)
+    else {
+        return Ok(());
+    };
+    let asked = match stream.rate {
+        Some(Rate { per_second, unit: RateUnit::BitsPerSecond }) => Some(per_second),
+        Some(Rate { per_second, .. }) => Some(per_second.saturating_mul(stream.size.0).saturating_mul(8)),
+        None => None,
+    };
+    if asked.is_some_and(|rate| rate <= most) {
+        return Ok(());
+    }
+    Err(format!("this server sends {most} bits a second at the most: ask for a --rate within that"))
 }
 
 #[cfg(test)]

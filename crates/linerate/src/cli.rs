@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use ipnet::IpNet;
 use linerate_model::NodeUrl;
-use linerate_model::node::DEFAULT_SERVE_PORT;
+
+use crate::serve::protocols::ProtocolArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     /// Remove runs from the history.
     Rm(RmArgs),
     /// Be the far end for others: traffic only, no setting is changed and no command run.
+    #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
     /// List, or remove, labs that --keep-lab left up.
     Lab(LabArgs),
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     /// Be ttcp: its options, its lines.
     #[command(disable_help_flag = true)]
     Ttcp(RawArgs),
+    /// Make links netperf, netserver, iperf3, uperf and ttcp to this program in a directory.
+    InstallAliases(AliasArgs),
     /// The agent that linerate starts on each node.
     #[command(hide = true)]
     Agent(AgentArgs),
@@ -297,14 +301,20 @@ pub(crate) struct OutputArgs {
     pub(crate) quiet: bool,
 }
 
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  linerate serve                               every protocol on its own port, for everybody
+  linerate serve --allow 10.0.0.0/8 --max-clients 4 --max-duration 60
+  linerate serve --only linerate --secret-file secret
+  linerate serve --only netperf --netperf-port 2222";
+
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Address to listen on; all of them where none is given, IPv4 and IPv6.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) bind: Option<std::net::IpAddr>,
-    /// TCP port.
-    #[arg(long, default_value_t = DEFAULT_SERVE_PORT)]
-    pub(crate) port: u16,
+    #[command(flatten)]
+    pub(crate) protocols: ProtocolArgs,
     /// Most clients at once.
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub(crate) max_clients: usize,
@@ -317,6 +327,12 @@ pub(crate) struct ServeArgs {
     /// File with a secret that clients must know; it never crosses the wire.
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
+    /// Most bits a second that the server sends a client.
+    #[arg(long, value_name = "RATE")]
+    pub(crate) max_rate: Option<String>,
+    /// Clients of netperf may choose the CPU that serves them.
+    #[arg(long)]
+    pub(crate) allow_pinning: bool,
     /// Serve counts as Prometheus text at this address (http://ADDR/metrics).
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) stats: Option<std::net::SocketAddr>,
@@ -351,6 +367,12 @@ pub(crate) struct RawArgs {
     /// Its options, as that tool takes them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AliasArgs {
+    /// Where the links go; put it early in PATH.
+    pub(crate) directory: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! linerate: measures what a network link, its driver and the stack above it carry, and what that costs in CPU.
 
+mod alias;
 mod asked;
 mod cli;
 mod cmd;
@@ -27,7 +28,7 @@ use clap::Parser;
 use crate::cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(alias::resolve(std::env::args_os()));
     let outcome = match cli.command.unwrap_or_default() {
         Command::Run(args) => cmd::run::run(*args),
         Command::History(args) => cmd::history::run(args),
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Rm(args) => cmd::rm::run(args),
         Command::Serve(args) => cmd::serve::run(args),
         Command::Lab(args) => cmd::lab::run(args),
+        Command::InstallAliases(args) => cmd::install_aliases::run(args),
         Command::Netserver(args) => cmd::netserver::run(args),
         Command::Links(args) => cmd::links::run(args),
         Command::Settings(args) => cmd::settings::run(args),

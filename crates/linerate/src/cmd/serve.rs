@@ -1,16 +1,20 @@
 //! `linerate serve`: the far end for others.
 
 use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use linerate_agent::auth::Secret;
-use linerate_agent::server::{self, Admission, Door, OwnOptions, ServerEvent};
+use linerate_agent::server::{self, Admission, Door, ListenError, OwnOptions, ServerEvent};
 use linerate_model::exit::ExitCode;
-use linerate_model::units::parse_seconds_ns;
+use linerate_model::units::{Rate, RateUnit, parse_seconds_ns};
 
 use crate::cli::ServeArgs;
 use crate::failure::Failure;
 use crate::serve::activation::Handed;
+use crate::serve::protocols::Protocol;
+use crate::serve::standins::{self, Limits};
 use crate::serve::stats::Stats;
 use crate::signals;
 
@@ -19,7 +23,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
     let admission = admission(&args)?;
     let stop = signals::stop_flag()?;
     signals::arm_second(&stop);
-    let doors = doors(&args)?;
+    let doors = doors(&args, &admission, &limits(&args, &stop)?)?;
     for door in &doors {
         let address = door.address().map_err(Failure::node)?;
         tracing::info!(protocol = door.name, %address, "serving");
@@ -55,22 +59,58 @@ fn admission(args: &ServeArgs) -> Result<Admission, Failure> {
     Ok(Admission::new(args.allow.clone(), args.max_clients))
 }
 
-fn doors(args: &ServeArgs) -> Result<Vec<Door>, Failure> {
+fn doors(args: &ServeArgs, admission: &Admission, limits: &Limits) -> Result<Vec<Door>, Failure> {
+    let secret = args.secret_file.as_deref().map(Secret::from_file).transpose().map_err(Failure::usage)?;
+    let own = OwnOptions { max_duration: limits.max_duration, max_rate: limits.max_rate, secret };
+    let mut handed = Handed::take()?;
+    let mut doors = Vec::new();
+    for (protocol, port) in args.protocols.chosen()? {
+        let service = match protocol {
+            Protocol::Linerate => server::own_service(own.clone()),
+            Protocol::Netperf => standins::netperf_service(limits),
+            Protocol::Ttcp => standins::ttcp_service(limits),
+        };
+        let door = match handed.on_port(port) {
+            Some(listener) => Door::over(protocol.name(), listener, service),
+            None => {
+                Door::listen(protocol.name(), args.bind, port, service).map_err(|e| taken(&e, protocol))?
+            }
+        };
+        if protocol == Protocol::Ttcp {
+            standins::take_ttcp_datagrams(door.address().map_err(Failure::node)?, admission.clone(), limits)?;
+        }
+        doors.push(if protocol == Protocol::Linerate {
+            door.refusing_with(server::refuse_own)
+        } else {
+            door
+        });
+    }
+    handed.finish()?;
+    Ok(doors)
+}
+
+/// A port that somebody else has is the likeliest failure: say the two ways out.
+fn taken(error: &ListenError, protocol: Protocol) -> Failure {
+    let name = protocol.name();
+    Failure::node(format!(
+        "{error}; choose another port with --{name}-port, or leave it out with --no-{name}"
+    ))
+}
+
+fn limits(args: &ServeArgs, stop: &Arc<AtomicBool>) -> Result<Limits, Failure> {
     let max_duration = args.max_duration.as_deref().map(parse_seconds_ns).transpose();
-    let own = OwnOptions {
+    let max_rate =
+        args.max_rate.as_deref().map(|rate| Rate::parse(rate, RateUnit::BitsPerSecond)).transpose();
+    Ok(Limits {
         max_duration: max_duration
             .map_err(|e| Failure::usage(format!("--max-duration: {e}")))?
             .map(Duration::from_nanos),
-        secret: args.secret_file.as_deref().map(Secret::from_file).transpose().map_err(Failure::usage)?,
-    };
-    let mut handed = Handed::take()?;
-    let mut open = |name, port, service| match handed.on_port(port) {
-        Some(listener) => Ok(Door::over(name, listener, service)),
-        None => Door::listen(name, args.bind, port, service).map_err(Failure::node),
-    };
-    let own = open("linerate", args.port, server::own_service(own))?.refusing_with(server::refuse_own);
-    handed.finish()?;
-    Ok(vec![own])
+        max_rate: max_rate
+            .map_err(|e| Failure::usage(format!("--max-rate: {e}")))?
+            .map(|rate| rate.per_second),
+        allow_pinning: args.allow_pinning,
+        stop: Arc::clone(stop),
+    })
 }
 
 fn log(protocol: &'static str, event: ServerEvent) {
