@@ -213,6 +213,12 @@ pub fn unread_bytes(socket: impl AsFd) -> Result<u32> {
     queued(socket, libc::FIONREAD, "read SIOCINQ")
 }
 
+/// Forbids routers to cut an IPv4 socket's datagrams (`IP_MTU_DISCOVER` = `IP_PMTUDISC_DO`, ip(7)); too long ones are
+/// then refused with `EMSGSIZE`.
+pub fn set_dont_fragment(socket: impl AsFd) -> Result<()> {
+    write(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO, "set IP_MTU_DISCOVER")
+}
+
 /// Leaves the choice of the local port to connect(2) although bind(2) names an address (`IP_BIND_ADDRESS_NO_PORT`,
 /// ip(7); it covers IPv6 too): more connections then fit.
 pub fn set_bind_address_no_port(socket: impl AsFd, on: bool) -> Result<()> {
