@@ -57,6 +57,9 @@ pub(crate) enum Command {
     Settings(crate::cmd::settings::SettingsArgs),
     /// Put back settings that a killed linerate left changed; every run does so at its start.
     Restore(crate::cmd::restore::RestoreArgs),
+    /// Be iperf3: its options, its lines, its JSON.
+    #[command(disable_help_flag = true)]
+    Iperf3(RawArgs),
     /// Be ttcp: its options, its lines.
     #[command(disable_help_flag = true)]
     Ttcp(RawArgs),

@@ -5,6 +5,7 @@ pub(crate) mod export;
 pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod install_aliases;
+pub(crate) mod iperf3;
 pub(crate) mod lab;
 pub(crate) mod links;
 pub(crate) mod netserver;

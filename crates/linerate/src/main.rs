@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Command::Links(args) => cmd::links::run(args),
         Command::Settings(args) => cmd::settings::run(args),
         Command::Restore(args) => cmd::restore::run(args),
+        Command::Iperf3(args) => cmd::iperf3::run(args),
         Command::Ttcp(args) => cmd::ttcp::run(args),
         Command::Agent(args) => cmd::agent::run(args),
     };

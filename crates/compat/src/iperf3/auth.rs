@@ -225,7 +225,7 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aws_lc_rs::encoding::AsDer as _;
+    use aws_lc_rs::encoding::AsDer;
     use aws_lc_rs::rsa::KeySize;
     use proptest::prelude::*;
 

@@ -1,6 +1,7 @@
 //! Runs one test against a server.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use nix::sys::resource::UsageWho;
 
 use super::client_control::{ClientAction, ClientControl};
 use super::error::TestError;
-use super::lane::{CpuTime, SharedFile};
+use super::lane::{self, CpuTime};
 use super::outcome;
 use super::params::{Params, TCP_LEN, Transport, UDP_LEN_MAX};
 use super::pump::{Came, Pump};
@@ -60,7 +61,7 @@ pub struct ClientOptions {
     /// Keepalive of the control connection.
     pub keepalive: Option<KeepAlive>,
     /// Sent from, or received into, instead of memory.
-    pub file: SharedFile,
+    pub file: Option<PathBuf>,
 }
 
 /// Runs the test and tells of it. Ends early, after telling what was measured, when `stop` is set.
@@ -86,7 +87,11 @@ pub fn run(options: &ClientOptions, stop: &AtomicBool, tell: &mut dyn FnMut(Even
         control_mss,
     })));
     let (control, first) = ClientControl::new(&cookie, &params);
-    let traffic = Traffic::new(&params, options.interval_s, false, options.file.clone())?;
+    let file = match &options.file {
+        Some(path) => lane::open_file(path, params.reverse)?,
+        None => None,
+    };
+    let traffic = Traffic::new(&params, options.interval_s, false, file)?;
     let mut test = Test {
         options,
         params,

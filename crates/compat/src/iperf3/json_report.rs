@@ -33,7 +33,7 @@ impl JsonReport {
                 match &end.server_output {
                     Some(ServerOutput::Json(value)) => self.tail.push(("server_output_json", value.into())),
                     Some(ServerOutput::Text(text)) => {
-                        self.tail.push(("server_output_text", text.as_str().into()))
+                        self.tail.push(("server_output_text", text.as_str().into()));
                     }
                     None => {}
                 }

@@ -7,8 +7,8 @@ use serde_json::Value;
 /// A JSON value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Json {
-    Object(Vec<(&'static str, Json)>),
-    Array(Vec<Json>),
+    Object(Vec<(&'static str, Self)>),
+    Array(Vec<Self>),
     Text(String),
     Int(i128),
     Float(f64),

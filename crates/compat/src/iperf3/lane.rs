@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -208,6 +209,13 @@ impl Shared {
 
 /// Where a sender's bytes come from, or a receiver's go to, instead of memory.
 pub(super) type SharedFile = Option<Arc<Mutex<File>>>;
+
+/// Opens a file to send from, or (`write`) to receive into.
+pub(super) fn open_file(path: &Path, write: bool) -> Result<SharedFile, TestError> {
+    let opened = if write { File::create(path) } else { File::open(path) };
+    let file = opened.map_err(|e| SysError::new("open", path.display().to_string(), e))?;
+    Ok(Some(Arc::new(Mutex::new(file))))
+}
 
 /// Starts the thread of a stream. Senders begin at once.
 pub(super) fn spawn(

@@ -1,10 +1,7 @@
 //! iperf3's command line.
 
-use std::fs::File;
-use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use linerate_sys::sockopt::KeepAlive;
@@ -321,6 +318,7 @@ fn client(found: &[Found]) -> Result<ClientRequest, String> {
         let text = value.as_deref().unwrap_or_default();
         match *name {
             "client" => host(&mut request.options, text),
+            "file" => request.options.file = Some(text.into()),
             "username" => user = Some(text.to_owned()),
             "rsa-public-key-path" => key = Some(PathBuf::from(text)),
             "use-pkcs1-padding" => request.padding = Padding::Pkcs1,
@@ -368,9 +366,6 @@ fn endpoint(options: &mut ClientOptions, name: &str, text: &str) -> Result<bool,
         "rcv-timeout" => options.receive_limit = milliseconds(name, text)?,
         "snd-timeout" => options.send_limit = Some(Duration::from_millis(ranged(name, text, 0, 86_400_000)?)),
         "cntl-ka" => options.keepalive = Some(keepalive(text)?),
-        "file" => {
-            options.file = Some(Arc::new(Mutex::new(open_file(text, false)?)));
-        }
         _ => return Ok(false),
     }
     Ok(true)
@@ -462,7 +457,7 @@ fn finish(options: &mut ClientOptions, found: &[Found]) -> Result<(), String> {
     if ends.iter().filter(|&&e| e).count() > 1 {
         return Err("only one test end condition (-t, -n, -k) may be specified".into());
     }
-    let file_ends = options.file.is_some() && !p.reverse && !has("time");
+    let file_ends = has("file") && !p.reverse && !has("time");
     if has("bytes") || has("blockcount") || file_ends {
         p.time_s = 0;
     }
@@ -472,8 +467,8 @@ fn finish(options: &mut ClientOptions, found: &[Found]) -> Result<(), String> {
     if let Some(len) = options.len.filter(|l| !(least..=most).contains(l)) {
         return Err(format!("--length {len}: must be {least} to {most}"));
     }
-    if udp && options.file.is_some() {
-        return Err("--file cannot be used with UDP".into());
+    if has("file") && (udp || p.bidir) {
+        return Err("--file cannot be used with UDP or --bidir".into());
     }
     if udp && p.zerocopy {
         return Err("--zerocopy cannot be used with UDP".into());
@@ -499,20 +494,6 @@ fn host(options: &mut ClientOptions, text: &str) {
         }
         _ => options.host = text.into(),
     }
-}
-
-/// Opens the file of `-F`.
-///
-/// # Errors
-/// As text.
-pub fn open_file(path: &str, write: bool) -> Result<File, String> {
-    let opened: io::Result<File> = if write {
-        File::create(path)
-    } else {
-        // It is read by a sender and written by a receiver; which one this is shows later.
-        File::options().read(true).open(path)
-    };
-    opened.map_err(|e| format!("unable to open {path}: {e}"))
 }
 
 fn not_offered(name: &str, where_: &str) -> String {

@@ -111,7 +111,8 @@ pub(super) fn end(
         cpu_remote: shown.map_or_else(CpuPercent::default, |f| f.cpu),
         sender_congestion,
         receiver_congestion,
-        server_output: shown.and_then(|f| f.server_output.clone()),
+        // 3.12 goes on sending it to clients after one that asked.
+        server_output: shown.filter(|_| params.server_output).and_then(|f| f.server_output.clone()),
     }
 }
 

@@ -11,11 +11,11 @@ use linerate_sys::poll::{PollSet, Readiness};
 use linerate_sys::{SysError, clock};
 use socket2::Socket;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 
 use super::auth::Gate;
 use super::door::{Door, Place, Seat};
 use super::error::TestError;
-use super::lane::SharedFile;
 use super::limits::Limits;
 use super::report::Event;
 use super::session;
@@ -50,7 +50,7 @@ pub struct ServerOptions {
     /// Ends (one-off) after this time without a client.
     pub idle: Option<Duration>,
     /// Received into, or sent from, instead of memory.
-    pub file: SharedFile,
+    pub file: Option<PathBuf>,
 }
 
 /// What a server tells of one client.
@@ -166,19 +166,18 @@ impl Server {
             let now_ns = clock::monotonic_ns();
             if self.shared.sessions.load(Relaxed) > 0 {
                 busy_ns = now_ns;
-            } else if self.shared.options.one_off && self.shared.tests_done.load(Relaxed) > 0 {
-                return Ok(());
-            } else if self.is_idle(now_ns - busy_ns) {
+            } else if self.is_over(now_ns - busy_ns) {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// A listener that has had no client for long ends only where it serves one.
-    fn is_idle(&self, quiet_ns: u64) -> bool {
+    /// A one-off server has served its test, or none came for long.
+    fn is_over(&self, quiet_ns: u64) -> bool {
         let options = &self.shared.options;
-        options.one_off && options.idle.is_some_and(|idle| u128::from(quiet_ns) > idle.as_nanos())
+        let idle = || options.idle.is_some_and(|idle| u128::from(quiet_ns) > idle.as_nanos());
+        options.one_off && (self.shared.tests_done.load(Relaxed) > 0 || idle())
     }
 
     fn drain_door(&self) {

@@ -15,7 +15,7 @@ use socket2::Socket;
 use super::door::{Arrival, BesideLease, HelloLease, Seat};
 use super::error::TestError;
 use super::json_report::JsonReport;
-use super::lane::CpuTime;
+use super::lane::{self, CpuTime, SharedFile};
 use super::outcome;
 use super::params::{Params, Refusal, Transport};
 use super::pump::{Came, Pump};
@@ -215,12 +215,8 @@ impl Session<'_> {
         self.authenticate()?;
         self.shared.options.limits.check(&self.params).map_err(refused)?;
         self.pin()?;
-        let mut traffic = Traffic::new(
-            &self.params,
-            self.shared.options.interval_s,
-            true,
-            self.shared.options.file.clone(),
-        )?;
+        let mut traffic =
+            Traffic::new(&self.params, self.shared.options.interval_s, true, self.open_file()?)?;
         match self.params.transport {
             Transport::Tcp => self.accept_tcp(&mut traffic)?,
             Transport::Udp => self.accept_udp(&mut traffic)?,
@@ -235,6 +231,15 @@ impl Session<'_> {
         traffic.run()?;
         self.traffic = Some(traffic);
         Ok(())
+    }
+
+    fn open_file(&self) -> Result<SharedFile, TestError> {
+        match &self.shared.options.file {
+            Some(path) if !self.params.bidir && self.params.transport == Transport::Tcp => {
+                lane::open_file(path, !self.params.reverse)
+            }
+            _ => Ok(None),
+        }
     }
 
     fn make_output(&mut self) {

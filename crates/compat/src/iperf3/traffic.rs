@@ -63,7 +63,7 @@ impl Traffic {
         file: SharedFile,
     ) -> Result<Self, TestError> {
         // A client that sends a file ends with it.
-        let limited = params.target_bytes().is_some() || (file.is_some() && !server);
+        let limited = params.target_bytes().is_some() || (file.is_some() && !server && !params.reverse);
         Ok(Self {
             params: params.clone(),
             interval_s,
