@@ -109,7 +109,8 @@ fn run_matrix(server: Who, who: Who) {
     for arguments in MATRIX {
         let result = json(&wire, who, arguments);
         assert!(!result.has("/error"), "{arguments}: {}", result.0);
-        let (sent, received) = (result.number("/end/sum_sent/bytes"), result.number("/end/sum_received/bytes"));
+        let (sent, received) =
+            (result.number("/end/sum_sent/bytes"), result.number("/end/sum_received/bytes"));
         assert!(sent > 0.0 && received > 0.0, "{arguments}: {sent} sent, {received} received");
         let ratio = received / sent;
         // Omitted times are cut at different moments by the two sides.
@@ -219,7 +220,9 @@ fn rates_are_kept_and_datagrams_evenly_spaced() {
     need!(netns());
     let wire = Wire::new();
     let _server = serve(&wire, Who::Ours, "");
-    for arguments in ["-t 2 -b 30M -l 10000", "-t 2 -b 30M/10 -l 10000", "-u -t 2 -b 30M/10", "-u -t 2 -b 30M -R"] {
+    for arguments in
+        ["-t 2 -b 30M -l 10000", "-t 2 -b 30M/10 -l 10000", "-u -t 2 -b 30M/10", "-u -t 2 -b 30M -R"]
+    {
         let result = json(&wire, Who::Ours, arguments);
         let rate = result.number("/end/sum_received/bits_per_second") / 30e6;
         assert!((0.97..1.03).contains(&rate), "{arguments}: {rate} of the rate");
@@ -232,8 +235,7 @@ fn merged_datagrams_arrive_whole_and_leave_no_trace() {
     let wire = Wire::new();
     let _server = serve(&wire, Who::Ours, "");
     let merged = json(&wire, Who::Ours, "-u -t 1 -b 200M -l 1000 --gsro");
-    let (packets, bytes) =
-        (merged.number("/end/sum_sent/packets"), merged.number("/end/sum_sent/bytes"));
+    let (packets, bytes) = (merged.number("/end/sum_sent/packets"), merged.number("/end/sum_sent/bytes"));
     assert_eq!(packets * 1000.0, bytes);
     assert!(merged.number("/end/sum_received/bytes") > 0.9 * bytes);
     assert_eq!(merged.number("/start/test_start/gso"), 1.0);
@@ -351,7 +353,10 @@ fn strangers_take_no_stream_and_get_no_datagram() {
     assert!(result.number("/end/sum_received/packets") > 1000.0);
     drop(strays);
     let mut garbage = wire.left.command("bash");
-    garbage.args(["-c", "exec 3<>/dev/tcp/198.18.0.2/5201; head -c 4000 /dev/urandom >&3; timeout 3 cat <&3 >/dev/null"]);
+    garbage.args([
+        "-c",
+        "exec 3<>/dev/tcp/198.18.0.2/5201; head -c 4000 /dev/urandom >&3; timeout 3 cat <&3 >/dev/null",
+    ]);
     run_within(garbage, LIMIT);
     run_within(client(&wire, Who::Ours, "-t 1 -b 10M"), LIMIT).expect_code(0);
     assert!(server.is_running());
@@ -380,7 +385,9 @@ fn json_has_the_keys_of_the_real_one() {
     need!(netns(), tool("iperf3"));
     let wire = Wire::new();
     let _ours = serve(&wire, Who::Ours, "");
-    for arguments in ["-t 1 -M 1000", "-t 1 -R", "-t 1 --bidir -P 2", "-u -t 1 -b 5M", "-u -t 1 -b 5M --bidir"] {
+    for arguments in
+        ["-t 1 -M 1000", "-t 1 -R", "-t 1 --bidir -P 2", "-u -t 1 -b 5M", "-u -t 1 -b 5M --bidir"]
+    {
         let real = json(&wire, Who::Real, arguments);
         let ours = json(&wire, Who::Ours, arguments);
         let mut missing = Vec::new();
