@@ -60,7 +60,8 @@ fn log_netperf(client: SocketAddr, event: &netperf::ServeEvent) {
     let protocol = "netperf";
     match event {
         netperf::ServeEvent::Test { request, port } => {
-            tracing::info!(protocol, %client, port, request = ?request, "test");
+            let (pattern, transport) = (request.pattern, request.transport);
+            tracing::info!(protocol, %client, ?pattern, ?transport, data_port = port, "test");
         }
         netperf::ServeEvent::Done(_) => tracing::info!(protocol, %client, "test done"),
         netperf::ServeEvent::PinningIgnored(cpu) => {
