@@ -12,6 +12,7 @@ use linerate_link::settings::SettingInfo;
 use linerate_model::NodeUrl;
 use linerate_model::environment::{Environment, LinkInfo};
 use linerate_model::reading::Reading;
+use linerate_model::trial::{Side, Trial};
 
 use crate::auth::{self, Prover, Secret};
 use crate::frame::{FrameError, MAX_MESSAGE_BYTES, read_message, write_message};
@@ -330,6 +331,19 @@ impl Node {
         const OPERATION: &str = "put back what earlier runs left";
         match self.ask(OPERATION, &Request::Stale(options), SETTINGS_LIMIT)? {
             Reply::Stale(restored) => Ok(restored),
+            other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
+        }
+    }
+
+    /// Asks whether a trial makes sense on the node's machine.
+    ///
+    /// # Errors
+    /// Where it does not, or the node fails.
+    pub fn check(&mut self, trial: &Trial, side: Side) -> Result<(), NodeError> {
+        const OPERATION: &str = "check what is asked for";
+        let request = Request::Check { trial: Box::new(trial.clone()), side };
+        match self.ask(OPERATION, &request, ANSWER_LIMIT)? {
+            Reply::Checked => Ok(()),
             other => Err(self.error(OPERATION, NodeFailure::Unexpected(other.name()))),
         }
     }

@@ -12,6 +12,8 @@
 //!   Apply {link, settings}             ->                       (whole: what is not named goes back first)
 //!   Restore | Stale                    ->
 //!                                      <-   one answer each
+//!   Check {trial}                      ->                       (every trial of a run, before any traffic)
+//!                                      <-   Checked
 //!   Prepare {trial, ...}               ->                       (peer first: it listens; then the dut connects)
 //!                                      <-   Prepared {ports}
 //!   AwaitReady                         ->
@@ -99,6 +101,13 @@ pub enum Request {
     Restore,
     /// Puts back what dead linerates left changed on this machine.
     Stale(StaleOptions),
+    /// Whether a trial makes sense on this machine: its CPUs, its congestion control.
+    Check {
+        /// What is asked for.
+        trial: Box<Trial>,
+        /// Which end this node is.
+        side: Side,
+    },
     /// Opens the endpoint of a trial.
     Prepare(Box<Prepare>),
     /// Waits until all data connections stand.
@@ -209,6 +218,8 @@ pub enum Reply {
     Restored(Report),
     /// Answers `Stale`.
     Stale(Vec<Restored>),
+    /// Answers `Check`: it does.
+    Checked,
     /// Answers `Prepare`.
     Prepared {
         /// Where the peer listens; empty for the dut.
@@ -315,6 +326,7 @@ impl Reply {
             Self::Applied(_) => "applied",
             Self::Restored(_) => "restored",
             Self::Stale(_) => "stale",
+            Self::Checked => "checked",
             Self::Prepared { .. } => "prepared",
             Self::Ready => "ready",
             Self::Interval(_) => "interval",

@@ -16,7 +16,7 @@ use crate::changes::{self, NodeChanges};
 use crate::frame::{FrameError, MAX_GREETING_BYTES, MAX_REQUEST_BYTES, read_message, write_message};
 use crate::protocol::{Dump, Memory, PROTOCOL, Prepare, Refusal, Reply, Request, RouteReply, Schedule};
 use crate::stranger;
-use crate::trial::{OpenTrial, TrialFailure, link_of};
+use crate::trial::{self, OpenTrial, TrialFailure, link_of};
 
 /// How long a stranger may say nothing while no trial runs.
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
@@ -204,6 +204,10 @@ impl<W: Write + Send> Session<'_, W> {
             Request::Route { to } => route_reply(to).map_or_else(|e| refused(&e), Reply::Route),
             Request::Clock => Reply::Clock { monotonic_ns: clock::monotonic_ns() },
             Request::Describe { link } => describe(self.told_link(link).as_deref()),
+            Request::Check { trial, side } => match trial::check(&trial, side) {
+                Ok(()) => Reply::Checked,
+                Err(failure) => failure.into_reply(),
+            },
             Request::Prepare(prepare) => self.prepare(*prepare),
             Request::AwaitReady => self.with_trial(|trial| trial.await_ready().map(|()| Reply::Ready)),
             Request::Run(schedule) => return self.run(schedule),

@@ -9,6 +9,7 @@ use linerate_model::reading::Reading;
 use linerate_model::trial::{Side, Trial};
 use linerate_sys::{affinity, sockopt};
 use linerate_traffic::{Endpoint, Token, TrafficError, TrialSide};
+use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::auth;
 use crate::protocol::{Prepare, Refusal, Reply, Schedule};
@@ -155,6 +156,21 @@ impl OpenTrial {
     fn endpoint(&mut self) -> Result<&mut Endpoint, TrialFailure> {
         self.endpoint.as_mut().ok_or_else(over)
     }
+}
+
+/// Whether a trial makes sense on this machine: its CPUs are there, the kernel has its congestion control.
+///
+/// # Errors
+/// Says what would be right.
+pub fn check(trial: &Trial, side: Side) -> Result<(), TrialFailure> {
+    check_cpus(trial, side)?;
+    let Some(name) = trial.workload.tcp_options().and_then(|options| options.congestion.as_deref()) else {
+        return Ok(());
+    };
+    // A socket of its own: asking may have the kernel load the module.
+    let scratch = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))
+        .map_err(|e| TrialFailure::network(format!("create a socket: {e}")))?;
+    sockopt::set_congestion(&scratch, name).map_err(|e| explain(e.into()))
 }
 
 fn over() -> TrialFailure {

@@ -103,6 +103,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// The first refusal.
     pub fn rehearse(&mut self, trials: &[Trial]) -> Result<(), RunError> {
+        self.check(trials)?;
         self.in_force.rehearse(self.bench, trials, self.stop)
     }
 
@@ -112,6 +113,23 @@ impl<'a> Session<'a> {
     /// Where a node fails, or a setting does not go back.
     pub fn put_back(&mut self) -> Result<(), RunError> {
         self.in_force.put_back(self.bench)
+    }
+
+    /// Asks both nodes whether every trial makes sense there: a mistake in the last is told before the first.
+    fn check(&mut self, trials: &[Trial]) -> Result<(), RunError> {
+        let what_matters =
+            |t: &Trial| (t.pin.clone(), t.workload.tcp_options().and_then(|o| o.congestion.clone()));
+        let mut checked = Vec::new();
+        for trial in trials {
+            let matters = what_matters(trial);
+            if checked.contains(&matters) {
+                continue;
+            }
+            self.bench.dut.check(trial, Side::Dut)?;
+            self.bench.peer.check(trial, Side::Peer)?;
+            checked.push(matters);
+        }
+        Ok(())
     }
 
     /// Runs one trial, and tells of its begin and its intervals. `None` where a signal came before there was anything to
