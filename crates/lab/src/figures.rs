@@ -29,8 +29,9 @@ pub fn watched(record: &Record) -> Vec<Figure> {
 pub fn compared(record: &Record) -> Vec<Figure> {
     let mut figures = vec![work(record)];
     for (names, cost) in machines(record) {
-        let per_kib = cost.service_demand_us_per_kib.map(|v| lower(names.demand, "us/KB", v));
-        let per_transaction = cost.service_demand_us_per_transaction.map(|v| lower(names.demand, "us/tr", v));
+        let per_kib = cost.service_demand_us_per_kib.map(|v| lower(names.demand, "us/KiB", v));
+        let per_transaction =
+            cost.service_demand_us_per_transaction.map(|v| lower(names.demand, "us/transaction", v));
         figures.extend(per_kib.or(per_transaction));
     }
     if let Some(latency) = &record.summary.latency {
@@ -43,7 +44,7 @@ pub fn compared(record: &Record) -> Vec<Figure> {
 fn work(record: &Record) -> Figure {
     let direction = Direction::HigherIsBetter;
     match record.summary.transactions_per_second {
-        Some(value) => Figure { name: "transactions", unit: "tr/s", direction, value },
+        Some(value) => Figure { name: "transactions", unit: "transactions/s", direction, value },
         None => {
             let value = record.summary.goodput_bits_per_second;
             Figure { name: "goodput", unit: "bit/s", direction, value }

@@ -24,4 +24,5 @@ pub mod runner;
 pub mod settings;
 pub mod standing;
 pub mod stats;
+pub mod verdict_table;
 pub mod verdicts;

@@ -1,7 +1,10 @@
 //! Which trials of two runs, or of two levels of one factor, belong together; and what changed between them.
 
+use std::collections::BTreeSet;
+
 use linerate_model::factor::{self, Level};
 use linerate_model::record::{Outcome, Record};
+use linerate_model::trial::Trial;
 
 use crate::figures::{self, Figure};
 use crate::plan::Decide;
@@ -116,6 +119,22 @@ pub fn varied(records: &[Record]) -> Vec<String> {
         }
     }
     names
+}
+
+/// The factors that take more than one level among trials, by name.
+pub fn varied_among(trials: &[Trial]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for level in trials.iter().flat_map(factor::levels) {
+        if !names.contains(&level.factor) && level_count(trials, &level.factor) > 1 {
+            names.push(level.factor);
+        }
+    }
+    names
+}
+
+/// How many levels a factor takes among trials.
+pub fn level_count(trials: &[Trial], name: &str) -> usize {
+    trials.iter().filter_map(|t| factor::level(t, name)).collect::<BTreeSet<_>>().len()
 }
 
 /// The levels that a factor takes, in the order of the plan.

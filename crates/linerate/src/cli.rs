@@ -31,6 +31,14 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Measure between two nodes; without a peer, in a private lab on this machine.
     Run(Box<RunArgs>),
+    /// Tell what changed between two runs, or two levels of one factor.
+    Compare(CompareArgs),
+    /// Run two levels of one factor in turn until it is clear which is better.
+    Ab(Box<AbArgs>),
+    /// Write runs as one page of HTML.
+    Report(ReportArgs),
+    /// Plot a metric over the history and mark where it changed.
+    Trend(TrendArgs),
     /// List the runs of the history.
     History(HistoryArgs),
     /// Show a run of the history again.
@@ -485,6 +493,125 @@ pub(crate) struct RmArgs {
     /// The runs: ids, tags, or last.
     #[arg(required = true)]
     pub(crate) runs: Vec<String>,
+    #[command(flatten)]
+    pub(crate) db: DbArgs,
+}
+
+/// What verdicts are held against.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Verdicts")]
+pub(crate) struct AgainstArgs {
+    /// The smallest change that matters.
+    #[arg(long, value_name = "PERCENT", default_value = "1%")]
+    pub(crate) margin: String,
+    /// Confidence of all verdicts together.
+    #[arg(long, value_name = "PERCENT", default_value = "95")]
+    pub(crate) confidence: String,
+}
+
+/// Verdicts, and what follows from them.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Verdicts")]
+pub(crate) struct VerdictArgs {
+    #[command(flatten)]
+    pub(crate) against: AgainstArgs,
+    /// Exit with 1 if a verdict is one of these: worse, better, undecided, same.
+    #[arg(long, value_name = "VERDICTS", value_delimiter = ',')]
+    pub(crate) fail_on: Vec<String>,
+    /// Print the verdicts as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+A run is a file of records, an id, the beginning of one, a tag, or last.
+
+Examples:
+  linerate compare v6.17 last --fail-on worse         two runs; what drifted between them counts as a change
+  linerate compare last --factor dut.tso              two levels within one interleaved run
+  linerate compare last --factor streams=1,8 --margin 2%";
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub(crate) struct CompareArgs {
+    /// The run that is the base.
+    pub(crate) base: String,
+    /// The run that is held against it.
+    #[arg(conflicts_with = "factor")]
+    pub(crate) new: Option<String>,
+    /// Compare two levels of this factor within the one run.
+    #[arg(long, value_name = "FACTOR[=BASE,NEW]")]
+    pub(crate) factor: Option<String>,
+    #[command(flatten)]
+    pub(crate) verdict: VerdictArgs,
+    #[command(flatten)]
+    pub(crate) db: DbArgs,
+}
+
+const AB_EXAMPLES: &str = "\
+Examples:
+  linerate ab ssh:server -w tcp-stream --set dut.tso=on,off
+  linerate ab -w tcp-rr --in-flight 1,8 --budget 5m --fail-on worse";
+
+#[derive(Debug, Args)]
+#[command(after_help = AB_EXAMPLES)]
+pub(crate) struct AbArgs {
+    /// The partner of the node under test; a private lab where none is named.
+    pub(crate) peer: Option<NodeUrl>,
+    /// Time that may be spent.
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    pub(crate) budget: String,
+    #[command(flatten)]
+    pub(crate) nodes: NodeArgs,
+    #[command(flatten)]
+    pub(crate) traffic: TrafficArgs,
+    #[command(flatten)]
+    pub(crate) timing: TimingArgs,
+    /// Seed of the order of trials; one is drawn, and recorded, where none is given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..1 << 53))]
+    pub(crate) seed: Option<u64>,
+    /// Print what would run, and stop.
+    #[arg(long)]
+    pub(crate) plan: bool,
+    #[command(flatten)]
+    pub(crate) verdict: VerdictArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// No progress on stderr.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Runs: files of records, ids, tags, or last. Two are compared.
+    #[arg(required = true)]
+    pub(crate) runs: Vec<String>,
+    /// The page to write.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Title of the page.
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+    #[command(flatten)]
+    pub(crate) against: AgainstArgs,
+    #[command(flatten)]
+    pub(crate) db: DbArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrendArgs {
+    /// goodput, transactions, cpu-dut, p99 ..., or a path in a record's summary, such as latency.max_ns.
+    #[arg(default_value = "goodput")]
+    pub(crate) metric: String,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// Write the plot as SVG.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print values and changes as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) db: DbArgs,
 }

@@ -1,6 +1,8 @@
 //! One file per subcommand.
 
+pub(crate) mod ab;
 pub(crate) mod agent;
+pub(crate) mod compare;
 pub(crate) mod export;
 pub(crate) mod history;
 pub(crate) mod import;
@@ -9,6 +11,7 @@ pub(crate) mod iperf3;
 pub(crate) mod lab;
 pub(crate) mod links;
 pub(crate) mod netserver;
+pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod rm;
 pub(crate) mod run;
@@ -16,4 +19,5 @@ pub(crate) mod serve;
 pub(crate) mod settings;
 pub(crate) mod show;
 pub(crate) mod tag;
+pub(crate) mod trend;
 pub(crate) mod ttcp;

@@ -17,9 +17,11 @@ mod plan_text;
 mod private;
 mod progress;
 mod reach;
+mod references;
 mod request;
 mod serve;
 mod signals;
+mod verdict;
 
 use std::process::ExitCode;
 
@@ -31,6 +33,10 @@ fn main() -> ExitCode {
     let cli = Cli::parse_from(alias::resolve(std::env::args_os()));
     let outcome = match cli.command.unwrap_or_default() {
         Command::Run(args) => cmd::run::run(*args),
+        Command::Compare(args) => cmd::compare::run(args),
+        Command::Ab(args) => cmd::ab::run(*args),
+        Command::Report(args) => cmd::report::run(args),
+        Command::Trend(args) => cmd::trend::run(args),
         Command::History(args) => cmd::history::run(args),
         Command::Show(args) => cmd::show::run(args),
         Command::Tag(args) => cmd::tag::run(args),

@@ -28,10 +28,13 @@ use crate::{private, signals};
 /// What is to be run.
 pub(crate) enum Work<'a> {
     /// A new run. The plan may be changed once it is known whether both nodes share a kernel.
-    New(&'a Asked, &'a dyn Fn(&mut Plan)),
+    New(&'a Asked, Adjust<'a>),
     /// A run of the history that goes on.
     Resume(&'a str),
 }
+
+/// Changes a plan in the light of whether both nodes share a kernel.
+pub(crate) type Adjust<'a> = Box<dyn FnMut(&mut Plan, bool) + 'a>;
 
 /// How it is to be run.
 pub(crate) struct Manner<'a> {
@@ -43,6 +46,7 @@ pub(crate) struct Manner<'a> {
 /// What came of it: a failure half way keeps the records before it.
 pub(crate) struct Measured {
     pub(crate) records: Vec<Record>,
+    pub(crate) plan: Plan,
     pub(crate) outcome: Result<Outcome, Failure>,
 }
 
@@ -72,7 +76,7 @@ fn check_peer_is_named(asked: &NodesAsked) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Where it could not begin.
-pub(crate) fn measure(work: &Work<'_>, manner: &Manner<'_>) -> Result<Measured, Failure> {
+pub(crate) fn measure(work: &mut Work<'_>, manner: &Manner<'_>) -> Result<Measured, Failure> {
     let mut keeper = Keeper::open(manner.store)?;
     let (resumed, nodes_asked, families) = match work {
         Work::New(asked, _) => {
@@ -95,16 +99,17 @@ pub(crate) fn measure(work: &Work<'_>, manner: &Manner<'_>) -> Result<Measured, 
     let (mut bench, mut hazards) = connect::connect(&nodes, &families)?;
     tell_left_behind(&bench);
     hazards.extend(place.as_ref().and_then(Place::hazard));
+    let is_new = resumed.is_none();
     let (run, plan, done) = match (resumed, work) {
         (Some(resumed), _) => resumed,
         (None, Work::New(asked, adjust)) => {
             let mut plan = plan(asked, &bench)?;
-            adjust(&mut plan);
+            adjust(&mut plan, bench.shares_a_kernel()?);
             (runner::run_id().map_err(Failure::from)?, plan, Vec::new())
         }
         (None, Work::Resume(_)) => return Err(Failure::usage("nothing to go on with")),
     };
-    if matches!(work, Work::New(..)) {
+    if is_new {
         keeper.begin(&run, &nodes_asked, &plan, &manner.store.tag)?;
     }
     let measured = carry_out(&mut bench, plan, &run, done, &hazards, &mut keeper, manner.quiet, &stop);
@@ -164,7 +169,7 @@ fn carry_out(
         Err(_) => RunOutcome::Failed,
     };
     let kept = keeper.end(run, ended);
-    Measured { records, outcome: outcome.map_err(Failure::from).and_then(|o| kept.map(|()| o)) }
+    Measured { records, plan, outcome: outcome.map_err(Failure::from).and_then(|o| kept.map(|()| o)) }
 }
 
 /// The plan for the paths between two nodes.

@@ -7,7 +7,7 @@ use linerate_model::units::parse_seconds_ns;
 use linerate_model::workload::WorkloadKind;
 
 use crate::asked::{Asked, DEFAULT_SETTLE_NS, NodesAsked};
-use crate::cli::{NodeArgs, RepeatArgs, RunArgs, TimingArgs, TrafficArgs};
+use crate::cli::{AbArgs, NodeArgs, RepeatArgs, RunArgs, TimingArgs, TrafficArgs};
 use crate::failure::Failure;
 use crate::{experiment_file, options};
 
@@ -36,12 +36,20 @@ pub(crate) fn asked(args: &RunArgs) -> Result<Asked, Failure> {
         asked.repeats = repeats;
     }
     asked.seed = args.experiment.seed.or(asked.seed);
-    if let Some(families) = (!args.nodes.family.is_empty()).then(|| args.nodes.family.join(",")) {
-        for group in &mut asked.groups {
-            options::set(group, "family", &families).map_err(|e| Failure::usage(format!("--family {e}")))?;
-        }
-        asked.usable_families = false;
+    override_families(&mut asked, &args.nodes)?;
+    Ok(asked)
+}
+
+/// What `linerate ab` is asked for; what ends it is the caller's.
+pub(crate) fn asked_for_ab(args: &AbArgs) -> Result<Asked, Failure> {
+    if args.traffic.workload.is_empty() {
+        return Err(Failure::usage("ab needs a workload: -w tcp-stream"));
     }
+    let mut asked = from_options(&args.traffic)?;
+    override_nodes(&mut asked.nodes, &args.nodes, args.peer.as_ref());
+    override_timing(&mut asked, &args.timing)?;
+    override_families(&mut asked, &args.nodes)?;
+    asked.seed = args.seed;
     Ok(asked)
 }
 
@@ -126,6 +134,18 @@ fn override_nodes(nodes: &mut NodesAsked, args: &NodeArgs, peer: Option<&linerat
     if args.secret_file.is_some() {
         nodes.secret_file.clone_from(&args.secret_file);
     }
+}
+
+fn override_families(asked: &mut Asked, args: &NodeArgs) -> Result<(), Failure> {
+    if args.family.is_empty() {
+        return Ok(());
+    }
+    let families = args.family.join(",");
+    for group in &mut asked.groups {
+        options::set(group, "family", &families).map_err(|e| Failure::usage(format!("--family {e}")))?;
+    }
+    asked.usable_families = false;
+    Ok(())
 }
 
 fn override_timing(asked: &mut Asked, args: &TimingArgs) -> Result<(), Failure> {

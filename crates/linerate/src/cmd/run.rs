@@ -12,14 +12,14 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let manner = Manner { store: &args.store, keep_lab: args.nodes.keep_lab, quiet: args.output.quiet };
     let as_experiment = args.experiment.file.is_some() || args.experiment.resume.is_some();
     let measured = match &args.experiment.resume {
-        Some(run) => measure(&Work::Resume(run), &manner)?,
+        Some(run) => measure(&mut Work::Resume(run), &manner)?,
         None => {
             let asked = request::asked(&args)?;
             if args.experiment.plan {
                 output::print(&plan_text::text(&asked.check()?))?;
                 return Ok(ExitCode::Good);
             }
-            measure(&Work::New(&asked, &|_| {}), &manner)?
+            measure(&mut Work::New(&asked, Box::new(|_, _| {})), &manner)?
         }
     };
     output::show(&measured.records, &args.output, as_experiment)?;

@@ -1,0 +1,31 @@
+//! What a command line names: a file of records, or a run of the history.
+
+use std::path::Path;
+
+use linerate_model::Record;
+
+use crate::failure::Failure;
+use crate::history;
+
+/// Records with what is known of their run.
+pub(crate) struct Found {
+    pub(crate) records: Vec<Record>,
+    /// The command line that made them.
+    pub(crate) command: Option<Vec<String>>,
+}
+
+/// The records of a file, where there is one of that name, else of the run that the reference names.
+pub(crate) fn records_of(reference: &str, db: Option<&Path>) -> Result<Found, Failure> {
+    let path = Path::new(reference);
+    if path.is_file() {
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| Failure::usage(format!("read {}: {e}", path.display())))?;
+        let records = linerate_report::parse_json(&text)
+            .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+        return Ok(Found { records, command: None });
+    }
+    let store = history::open(db)?;
+    let run = store.run(reference).map_err(Failure::usage)?;
+    let records = store.records(&run.info.id).map_err(Failure::node)?;
+    Ok(Found { records, command: Some(run.info.command) })
+}
