@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 use linerate_model::Record;
-use linerate_report::TableOptions;
+use linerate_report::{PivotOptions, TableOptions};
 
 use crate::cli::OutputArgs;
 use crate::failure::Failure;
@@ -19,18 +19,24 @@ pub(crate) fn show(records: &[Record], output: &OutputArgs, as_experiment: bool)
     if records.is_empty() && !output.json {
         return Ok(());
     }
-    print(&text(&records, output, as_experiment))
+    print(&text(&records, output, as_experiment)?)
 }
 
-fn text(records: &[Record], output: &OutputArgs, as_experiment: bool) -> String {
+fn text(records: &[Record], output: &OutputArgs, as_experiment: bool) -> Result<String, Failure> {
     if output.json {
-        return linerate_report::json(records);
+        return Ok(linerate_report::json(records));
     }
     if output.csv {
-        return linerate_report::csv(records);
+        return Ok(linerate_report::csv(records));
     }
-    let _ = as_experiment;
-    linerate_report::table(records, &table_options(output.explain))
+    let options = table_options(output.explain);
+    let asked = !output.rows.is_empty() || output.cols.is_some();
+    // Evidence is told trial by trial.
+    if asked || (!output.explain && (as_experiment || linerate_report::pivots(records))) {
+        let pivot = PivotOptions { rows: output.rows.clone(), cols: output.cols.clone() };
+        return linerate_report::pivot(records, &pivot, &options).map_err(Failure::usage);
+    }
+    Ok(linerate_report::table(records, &options))
 }
 
 /// Writes a result to stdout.
