@@ -7,6 +7,9 @@ use linerate_model::trial::Side;
 use crate::numbers::{self, BIT_RATES, TIMES, Unit, column_unit};
 use crate::table::copied_percent;
 
+/// Goodput from which that of request/response says something.
+const BULK_BITS_PER_SECOND: f64 = 1e8;
+
 type OfRecord = Box<dyn Fn(&Record) -> Option<f64>>;
 type Shown = Box<dyn Fn(f64) -> String>;
 
@@ -38,7 +41,11 @@ impl Figure {
 
     /// Its name on one line.
     pub(super) fn name(&self) -> String {
-        self.head.join(" ").trim().to_owned()
+        // A word that is broken over both lines.
+        match self.head[0].strip_suffix('-') {
+            Some(begin) => format!("{begin}{}", self.head[1]),
+            None => self.head.join(" ").trim().to_owned(),
+        }
     }
 }
 
@@ -76,10 +83,13 @@ pub(super) fn figures(records: &[&Record]) -> Vec<Figure> {
     cpu(&mut figures, records, transactional);
     if transactional {
         latency(&mut figures, records);
+    }
+    let bulk = records.iter().any(|r| r.summary.goodput_bits_per_second >= BULK_BITS_PER_SECOND);
+    if transactional && bulk {
         for (name, from) in [("dut->", Side::Dut), ("peer->", Side::Peer)] {
             figures.push(Figure::in_unit(name, goodput, move |r| sent_by(r, from)));
         }
-    } else if records.iter().any(|r| r.summary.directions.len() > 1) {
+    } else if !transactional && records.iter().any(|r| r.summary.directions.len() > 1) {
         for (name, from) in [("dut->", Side::Dut), ("peer->", Side::Peer)] {
             figures.push(Figure::in_unit(name, goodput, move |r| sent_by(r, from)));
         }
