@@ -44,6 +44,12 @@ impl Failure {
     }
 }
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 impl From<NodeError> for Failure {
     fn from(error: NodeError) -> Self {
         if error.is_permission() {

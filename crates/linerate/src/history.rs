@@ -59,10 +59,20 @@ pub(crate) fn filter(args: &FilterArgs) -> Result<Filter, Failure> {
 }
 
 impl Keeper {
-    /// Opens the history before the run, so that a run of hours does not end without a place to be.
+    /// Opens the history before the run, so that a run of hours does not end without a place to be. Where it was not asked
+    /// for by name and there is no room for one (a user without a home), the run goes on without, and says so.
     pub(crate) fn open(args: &StoreArgs) -> Result<Self, Failure> {
-        let store = if args.no_store { None } else { Some(open(args.db.as_deref())?) };
-        Ok(Self { store, failure: None })
+        if args.no_store {
+            return Ok(Self { store: None, failure: None });
+        }
+        match open(args.db.as_deref()) {
+            Ok(store) => Ok(Self { store: Some(store), failure: None }),
+            Err(error) if args.db.is_none() && args.tag.is_empty() => {
+                eprintln!("linerate: the run is not kept: {error}");
+                Ok(Self { store: None, failure: None })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Enters a new run with its tags.

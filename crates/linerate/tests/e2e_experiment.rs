@@ -1,5 +1,7 @@
 //! Experiments from the command line to the history and back, in private labs.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where it fails")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -63,7 +65,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-const SHORT: &str = "-t 0.1 --warmup 0.02 --quiet";
+const SHORT: &str = "-t 0.15 --warmup 0.02 --quiet";
 
 #[test]
 fn factors_run_in_randomised_blocks_and_are_kept() {
@@ -182,7 +184,7 @@ fn levels_and_runs_are_compared() {
     need!(netns());
     let home = Home::new("compare");
     // A paced stream keeps still; twice the rate is no matter of noise.
-    home.good(&format!("run -w tcp-stream --rate 20m,40m --repeat 7 --tag both {SHORT}"));
+    home.good(&format!("run -w tcp-stream --size 2K --rate 20m,40m --repeat 7 --tag both {SHORT}"));
     let table: Value = serde_json::from_str(&home.good("compare both --factor rate --json")).unwrap();
     let goodput = &table["rows"][0];
     assert_eq!(goodput["metric"], "goodput");
@@ -239,7 +241,7 @@ fn strangers_text_can_not_steer_the_terminal() {
 fn ab_decides_a_difference_that_is_there() {
     need!(netns());
     let home = Home::new("ab");
-    let output = home.run(&format!("ab -w tcp-stream --rate 20m,40m --budget 20s --json {SHORT}"));
+    let output = home.run(&format!("ab -w tcp-stream --size 2K --rate 20m,40m --budget 30s --json {SHORT}"));
     assert!(output.status.success(), "{}", stderr(&output));
     let table: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(table["rows"][0]["judgement"]["judged"]["verdict"], "better", "{table}");

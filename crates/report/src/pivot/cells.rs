@@ -95,7 +95,7 @@ pub(super) fn figures(records: &[&Record]) -> Vec<Figure> {
         }
     }
     if records[0].trial.workload.kind().is_udp() && !transactional {
-        figures.push(Figure::new(["packets", "/s"], |r| Some(r.summary.packets_per_second), numbers::count));
+        figures.push(Figure::new(["packets", "/s"], |r| r.summary.packets_per_second, numbers::count));
     }
     figures.push(Figure::new(
         ["lost", "%"],
