@@ -362,3 +362,75 @@ impl Bench {
     }
 
     pub(crate) fn node(&mut self, side: Side) -> &mut Node {
+        match side {
+            Side::Dut => &mut self.dut,
+            Side::Peer => &mut self.peer,
+        }
+    }
+}
+
+fn shifted(schedule: Schedule, by_ns: i64) -> Schedule {
+    let shift = |ns: u64| ns.saturating_add_signed(by_ns);
+    Schedule {
+        traffic_start_ns: shift(schedule.traffic_start_ns),
+        window_start_ns: shift(schedule.window_start_ns),
+        window_end_ns: schedule.window_end_ns.map(shift),
+    }
+}
+
+/// Who still has to say what before the trial is over.
+struct Waiting {
+    dut_done: bool,
+    peer_done: bool,
+    dut_closed: bool,
+    peer_closed: bool,
+    /// The window must be closed by us, once the count is reached.
+    close_when_done: bool,
+}
+
+impl Waiting {
+    fn new(trial: &Trial) -> Self {
+        let counted = !matches!(trial.amount, Amount::DurationNs(_));
+        let (dut_counts, peer_counts) = match trial.workload.kind() {
+            WorkloadKind::TcpStream => (false, true),
+            WorkloadKind::TcpBidir => (true, true),
+            WorkloadKind::TcpReverse
+            | WorkloadKind::TcpRr
+            | WorkloadKind::TcpCrr
+            | WorkloadKind::UdpStream
+            | WorkloadKind::UdpRr => (true, false),
+        };
+        Self {
+            dut_done: !dut_counts,
+            peer_done: !peer_counts,
+            dut_closed: false,
+            peer_closed: false,
+            close_when_done: counted,
+        }
+    }
+
+    fn done(&mut self, side: Side) {
+        match side {
+            Side::Dut => self.dut_done = true,
+            Side::Peer => self.peer_done = true,
+        }
+    }
+
+    fn closed(&mut self, side: Side) {
+        match side {
+            Side::Dut => self.dut_closed = true,
+            Side::Peer => self.peer_closed = true,
+        }
+    }
+
+    fn both_closed(&self) -> bool {
+        self.dut_closed && self.peer_closed
+    }
+
+    /// Whether both windows must be closed now; true once.
+    fn shall_close(&mut self) -> bool {
+        let now = self.close_when_done && self.dut_done && self.peer_done;
+        self.close_when_done &= !now;
+        now
+    }
+}
