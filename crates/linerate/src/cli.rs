@@ -56,6 +56,9 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// List, or remove, labs that --keep-lab left up.
     Lab(LabArgs),
+    /// Be netperf: its options, its tables.
+    #[command(disable_help_flag = true)]
+    Netperf(RawArgs),
     /// Be netserver: its options, many clients at a time.
     #[command(disable_help_flag = true)]
     Netserver(RawArgs),

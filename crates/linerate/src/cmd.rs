@@ -10,6 +10,7 @@ pub(crate) mod install_aliases;
 pub(crate) mod iperf3;
 pub(crate) mod lab;
 pub(crate) mod links;
+pub(crate) mod netperf;
 pub(crate) mod netserver;
 pub(crate) mod report;
 pub(crate) mod restore;

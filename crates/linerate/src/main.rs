@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => cmd::serve::run(args),
         Command::Lab(args) => cmd::lab::run(args),
         Command::InstallAliases(args) => cmd::install_aliases::run(args),
+        Command::Netperf(args) => cmd::netperf::run(args),
         Command::Netserver(args) => cmd::netserver::run(args),
         Command::Links(args) => cmd::links::run(args),
         Command::Settings(args) => cmd::settings::run(args),

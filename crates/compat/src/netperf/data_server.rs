@@ -87,7 +87,7 @@ impl Progress {
     }
 
     /// The first data has come.
-    fn begin(&self) {
+    pub(crate) fn begin(&self) {
         if self.begun_ns().is_none() {
             self.with_cpu(CpuWatch::begin);
             self.begun_ns.store(clock::monotonic_ns(), Relaxed);
