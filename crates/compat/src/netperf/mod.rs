@@ -17,6 +17,8 @@ pub mod netserver;
 pub mod numbers;
 mod omni_output;
 pub mod options;
+#[cfg(test)]
+mod pair_tests;
 pub mod reply;
 pub mod request;
 mod run;
