@@ -1,37 +1,6 @@
 //! Netlink messages as the kernel sends them, for what must be put back exactly as it was.
 
-use std::convert::Infallible;
-
-use netlink_packet_core::{NetlinkDeserializable, NetlinkHeader, NetlinkSerializable};
-
-/// A message as bytes: its fixed structure and its attributes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Raw {
-    pub(crate) kind: u16,
-    pub(crate) payload: Vec<u8>,
-}
-
-impl NetlinkSerializable for Raw {
-    fn message_type(&self) -> u16 {
-        self.kind
-    }
-
-    fn buffer_len(&self) -> usize {
-        self.payload.len()
-    }
-
-    fn serialize(&self, buffer: &mut [u8]) {
-        buffer.copy_from_slice(&self.payload);
-    }
-}
-
-impl NetlinkDeserializable for Raw {
-    type Error = Infallible;
-
-    fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, Infallible> {
-        Ok(Self { kind: header.message_type, payload: payload.to_vec() })
-    }
-}
+pub(crate) use linerate_sys::netlink_raw::RawMessage as Raw;
 
 /// Appends an attribute, padded as netlink wants it.
 pub(crate) fn push_attribute(payload: &mut Vec<u8>, kind: u16, value: &[u8]) {

@@ -1,10 +1,8 @@
 //! The three rtnetlink questions that the meter asks each time, decoded no further than needed, so that a queueing
 //! discipline or attribute that nobody here knows can't spoil an answer (rtnetlink(7), linux/rtnetlink.h).
 
-use std::convert::Infallible;
-
 use linerate_sys::netlink::{Netlink, ROUTE};
-use netlink_packet_core::{NetlinkDeserializable, NetlinkHeader, NetlinkSerializable};
+use linerate_sys::netlink_raw::RawMessage as Raw;
 
 use crate::error::{MeterError, Result};
 
@@ -19,34 +17,6 @@ const IFINFOMSG: usize = 16;
 const IF_STATS_MSG: usize = 12;
 /// `struct tcmsg`.
 const TCMSG: usize = 20;
-
-/// A message as bytes: its fixed structure and its attributes.
-struct Raw {
-    kind: u16,
-    payload: Vec<u8>,
-}
-
-impl NetlinkSerializable for Raw {
-    fn message_type(&self) -> u16 {
-        self.kind
-    }
-
-    fn buffer_len(&self) -> usize {
-        self.payload.len()
-    }
-
-    fn serialize(&self, buffer: &mut [u8]) {
-        buffer.copy_from_slice(&self.payload);
-    }
-}
-
-impl NetlinkDeserializable for Raw {
-    type Error = Infallible;
-
-    fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> std::result::Result<Self, Infallible> {
-        Ok(Self { kind: header.message_type, payload: payload.to_vec() })
-    }
-}
 
 /// A queueing discipline as the kernel told it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -12,6 +12,7 @@ pub mod memfd;
 pub mod mmsg;
 mod mounts;
 pub mod netlink;
+pub mod netlink_raw;
 pub mod netns;
 pub mod netns_identity;
 pub mod poll;

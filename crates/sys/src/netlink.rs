@@ -354,36 +354,10 @@ fn refusal(code: i32, attributes: &[u8]) -> Refusal {
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
     use proptest::prelude::*;
 
     use super::*;
-
-    #[derive(Debug, PartialEq)]
-    struct Raw {
-        kind: u16,
-        bytes: Vec<u8>,
-    }
-
-    impl NetlinkSerializable for Raw {
-        fn message_type(&self) -> u16 {
-            self.kind
-        }
-        fn buffer_len(&self) -> usize {
-            self.bytes.len()
-        }
-        fn serialize(&self, buffer: &mut [u8]) {
-            buffer.copy_from_slice(&self.bytes);
-        }
-    }
-
-    impl NetlinkDeserializable for Raw {
-        type Error = Infallible;
-        fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, Infallible> {
-            Ok(Self { kind: header.message_type, bytes: payload.to_vec() })
-        }
-    }
+    use crate::netlink_raw::RawMessage as Raw;
 
     const RTM_GETLINK: u16 = 18;
     /// struct ifinfomsg: family, pad, type, index, flags, change.
@@ -404,9 +378,9 @@ mod tests {
     #[test]
     fn lists_links_of_this_namespace() {
         let mut netlink = Netlink::open(ROUTE).unwrap();
-        let request = Raw { kind: RTM_GETLINK, bytes: IFINFOMSG.to_vec() };
+        let request = Raw { kind: RTM_GETLINK, payload: IFINFOMSG.to_vec() };
         let links = netlink.dump("list links", request).unwrap();
-        assert!(links.iter().any(|link| link.bytes[4..8] == 1i32.to_ne_bytes()), "loopback is index 1");
+        assert!(links.iter().any(|link| link.payload[4..8] == 1i32.to_ne_bytes()), "loopback is index 1");
         assert!(links.iter().all(|link| link.kind == 16), "all are RTM_NEWLINK");
     }
 
@@ -417,21 +391,21 @@ mod tests {
         let mut absent = IFINFOMSG;
         absent[4..8].copy_from_slice(&0x7fff_fff0_i32.to_ne_bytes());
         let error =
-            netlink.request("show link", Raw { kind: RTM_GETLINK, bytes: absent.to_vec() }, 0).unwrap_err();
+            netlink.request("show link", Raw { kind: RTM_GETLINK, payload: absent.to_vec() }, 0).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENODEV));
         assert!(error.to_string().starts_with("show link: No such device"), "{error}");
 
         let mut strict = IFINFOMSG;
         strict[2] = 1;
         let error =
-            netlink.dump("list links", Raw { kind: RTM_GETLINK, bytes: strict.to_vec() }).unwrap_err();
+            netlink.dump("list links", Raw { kind: RTM_GETLINK, payload: strict.to_vec() }).unwrap_err();
         let refusal = error.refusal().expect("a refusal");
         assert_eq!(refusal.errno, libc::EINVAL);
         assert!(refusal.message.as_ref().is_some_and(|text| text.contains("Invalid values")), "{error}");
 
         let mut lo = IFINFOMSG;
         lo[4] = 1;
-        let reply = netlink.request("show link", Raw { kind: RTM_GETLINK, bytes: lo.to_vec() }, 0).unwrap();
+        let reply = netlink.request("show link", Raw { kind: RTM_GETLINK, payload: lo.to_vec() }, 0).unwrap();
         assert_eq!(reply.messages.len(), 1);
         assert_eq!(reply.warning, None);
     }
@@ -444,7 +418,7 @@ mod tests {
         datagram.extend(message(3, 0, 7, &0u32.to_ne_bytes()));
         exchange.take("x", &datagram).unwrap();
         assert!(exchange.complete);
-        assert_eq!(exchange.messages, [Raw { kind: 16, bytes: b"mine".to_vec() }]);
+        assert_eq!(exchange.messages, [Raw { kind: 16, payload: b"mine".to_vec() }]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::net::{Shutdown, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -280,22 +280,9 @@ impl Endpoint {
         let listener = Arc::new(socket::listen_tcp(self.side.local, &self.side.trial.workload)?);
         self.ports = vec![socket::local_address(&listener)?.port()];
         self.listener = Some(listener.clone());
-        let (sender, arrivals) = mpsc::channel();
-        let wake = Arc::new(Wake::new()?);
-        let door = Door {
-            listener,
-            token: self.side.token,
-            expected: plan::claims(&self.side.trial),
-            arrivals: sender,
-            strays: self.strays.clone(),
-            wake: wake.clone(),
-        };
-        self.door = Some(DoorThread {
-            wake,
-            arrivals: Mutex::new(arrivals),
-            thread: spawn_door(move || door.run())?,
-        });
-        Ok(())
+        let (token, strays) = (self.side.token, self.strays.clone());
+        let expected = plan::claims(&self.side.trial);
+        self.open_door(move |arrivals, wake| Door { listener, token, expected, arrivals, strays, wake }.run())
     }
 
     fn open_udp(&mut self) -> Result<()> {
@@ -305,20 +292,16 @@ impl Endpoint {
             self.ports.push(socket::local_address(&socket)?.port());
             sockets.push(socket);
         }
+        let (token, strays) = (self.side.token, self.strays.clone());
+        self.open_door(move |arrivals, wake| UdpDoor { sockets, token, arrivals, strays, wake }.run())
+    }
+
+    fn open_door(&mut self, run: impl FnOnce(Sender<Arrival>, Arc<Wake>) + Send + 'static) -> Result<()> {
         let (sender, arrivals) = mpsc::channel();
         let wake = Arc::new(Wake::new()?);
-        let door = UdpDoor {
-            sockets,
-            token: self.side.token,
-            arrivals: sender,
-            strays: self.strays.clone(),
-            wake: wake.clone(),
-        };
-        self.door = Some(DoorThread {
-            wake,
-            arrivals: Mutex::new(arrivals),
-            thread: spawn_door(move || door.run())?,
-        });
+        let its_wake = wake.clone();
+        let thread = spawn_door(move || run(sender, its_wake))?;
+        self.door = Some(DoorThread { wake, arrivals: Mutex::new(arrivals), thread });
         Ok(())
     }
 
