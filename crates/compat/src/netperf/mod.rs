@@ -27,6 +27,7 @@ pub mod serve;
 pub mod server;
 mod sockets;
 mod table;
+pub mod test_options;
 mod watch;
 pub mod wire;
 

@@ -2,7 +2,8 @@
 
 use super::getopt;
 use super::numbers::{self, NotANumber, Unit, explicit_pair, pair};
-use super::request::{Length, Pattern, Transport};
+use super::request::{Length, Pattern};
+use super::test_options::TestOptions;
 
 /// What `netperf -t` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,53 +151,7 @@ pub struct Options {
     pub record_file: Option<String>,
 }
 
-/// Options behind `--`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TestOptions {
-    /// Direction and kind of the test.
-    pub pattern: Pattern,
-    /// Protocol.
-    pub transport: Transport,
-    /// Extra requests outstanding.
-    pub first_burst: Option<u32>,
-    /// TCP_NODELAY at both ends.
-    pub nodelay: bool,
-    /// Seconds to wait for a UDP response.
-    pub udp_timeout_seconds: Option<u32>,
-    /// Data target.
-    pub target: Place,
-    /// Data source.
-    pub source: Place,
-    /// Congestion control, local and remote.
-    pub congestion: [String; 2],
-    /// Send sizes, local and remote.
-    pub send_size: [i32; 2],
-    /// Receive sizes, local and remote.
-    pub receive_size: [i32; 2],
-    /// Connect the UDP socket at the server.
-    pub connect_server: bool,
-    /// Form and specification of the omni output.
-    pub output: Option<(Form, String)>,
-    /// First and last port of TCP_CRR and TCP_CC.
-    pub port_range: [u16; 2],
-    /// Data ports, local and remote.
-    pub ports: [u16; 2],
-    /// Request and response bytes.
-    pub exchange: [i32; 2],
-    /// Whether routing is allowed, if said.
-    pub routing: Option<bool>,
-    /// Local socket buffers: send, receive.
-    pub local_buffers: [i32; 2],
-    /// Remote socket buffers: send, receive.
-    pub remote_buffers: [i32; 2],
-    /// UUID to print.
-    pub uuid: Option<String>,
-    /// Family of the data.
-    pub family: Option<u8>,
-}
-
 const GLOBAL_SPEC: &str = "a:A:B:b:c;C;dD:f:F:hH:i:I:jk:K:l:L:n:No:O:p:P:rs:St:T:v:Vw:W:y:Y:Z:46";
-const TEST_SPEC: &str = "aBb:cCd:De:fFgG:hH:Ij:k?K:l:L:m:M:nNo?O?p:P:q:r:R:s:S:t:T:u:UVW:46";
 
 /// Global options that are known but not offered, and why.
 const GLOBAL_NOT_OFFERED: [(char, &str); 8] = [
@@ -208,23 +163,6 @@ const GLOBAL_NOT_OFFERED: [(char, &str); 8] = [
     ('N', "there is no test without a control connection"),
     ('o', "buffers have no offset"),
     ('O', "buffers have no offset"),
-];
-
-/// Test options that are known but not offered, and why.
-const TEST_NOT_OFFERED: [(char, &str); 13] = [
-    ('a', "no deferred accept"),
-    ('B', "the server answers from the address that was asked"),
-    ('C', "no TCP_CORK"),
-    ('f', "path MTU discovery is the system's"),
-    ('F', "no TCP Fast Open"),
-    ('g', "no SO_DEBUG"),
-    ('G', "the segment size is the system's"),
-    ('I', "always send()"),
-    ('l', "no multicast"),
-    ('q', "no pacing by the socket"),
-    ('U', "a failed connection ends the test"),
-    ('V', "no copy avoidance"),
-    ('W', "use the global -W"),
 ];
 
 impl Options {
@@ -409,180 +347,13 @@ impl Options {
     }
 }
 
-impl TestOptions {
-    /// What a test is without options of its own.
-    pub(crate) fn defaults(test: TestName) -> Self {
-        let (pattern, transport) = match test {
-            TestName::TcpMaerts => (Pattern::Maerts, Transport::Tcp),
-            TestName::TcpRr => (Pattern::Rr, Transport::Tcp),
-            TestName::TcpCrr => (Pattern::Crr, Transport::Tcp),
-            TestName::TcpCc => (Pattern::Cc, Transport::Tcp),
-            TestName::UdpStream => (Pattern::Stream, Transport::Udp),
-            TestName::UdpRr => (Pattern::Rr, Transport::Udp),
-            _ => (Pattern::Stream, Transport::Tcp),
-        };
-        Self {
-            pattern,
-            transport,
-            first_burst: None,
-            nodelay: false,
-            udp_timeout_seconds: None,
-            target: Place::default(),
-            source: Place::default(),
-            congestion: Default::default(),
-            send_size: [-1, -1],
-            receive_size: [-1, -1],
-            connect_server: false,
-            output: None,
-            port_range: [5000, 65535],
-            ports: [0, 0],
-            exchange: [1, 1],
-            routing: None,
-            local_buffers: [-1, -1],
-            remote_buffers: [-1, -1],
-            uuid: None,
-            family: None,
-        }
-    }
-
-    fn parse(test: TestName, words: &[String]) -> Result<Self, Refusal> {
-        let (found, extra) = getopt::parse(words, TEST_SPEC)
-            .map_err(|e| bad(format!("netperf: {e}\n{}", super::help::TEST)))?;
-        if let Some(word) = extra.first() {
-            return Err(bad(format!("netperf: what is {word:?} for, among the options of the test?\n")));
-        }
-        let mut options = Self::defaults(test);
-        let mut asked = Asked::default();
-        for (letter, value) in found {
-            let value = value.as_deref().unwrap_or_default();
-            if let Some((_, why)) = TEST_NOT_OFFERED.iter().find(|(not, _)| *not == letter) {
-                return Err(bad(format!("netperf: option -{letter} of the test is not offered: {why}\n")));
-            }
-            options.set(letter, value, &mut asked).map_err(|e| e.at(letter, value))?;
-        }
-        if test == TestName::Omni {
-            options.pattern = asked.pattern();
-        }
-        Ok(options)
-    }
-
-    fn set(&mut self, letter: char, value: &str, asked: &mut Asked) -> Result<(), Wrong> {
-        match letter {
-            '4' => self.family = Some(4),
-            '6' => self.family = Some(6),
-            'b' => self.first_burst = Some(unsigned(value)?),
-            'c' => asked.connect = true,
-            'd' => asked.direct(value)?,
-            'D' => self.nodelay = true,
-            'e' => {
-                let seconds = numbers::number(value)?;
-                self.udp_timeout_seconds = u32::try_from(seconds).ok().filter(|&s| s > 0);
-            }
-            'h' => return Err(Wrong::Refused(Refusal::Complain(super::help::TEST.into(), 1))),
-            'H' => self.target = place(value),
-            'L' => self.source = place(value),
-            'k' => self.output = Some((Form::Keyval, value.to_owned())),
-            'o' => self.output = Some((Form::Csv, value.to_owned())),
-            'O' => self.output = Some((Form::Human, value.to_owned())),
-            'K' => {
-                let (local, remote) = pair(value);
-                for (text, name) in [local, remote].into_iter().zip(&mut self.congestion) {
-                    *name = text.unwrap_or_default().to_owned();
-                }
-            }
-            'm' => {
-                set_words(explicit_pair(value), &mut self.send_size)?;
-                asked.sends = true;
-            }
-            'M' => {
-                let (remote, local) = explicit_pair(value);
-                set_words((local, remote), &mut self.receive_size)?;
-                asked.receives = true;
-            }
-            // The local UDP socket is always connected.
-            'n' | 'j' => {}
-            'N' => self.connect_server = true,
-            'p' => set_words(pair(value), &mut self.port_range)?,
-            'P' => set_words(pair(value), &mut self.ports)?,
-            'r' => {
-                set_words(pair(value), &mut self.exchange)?;
-                asked.exchange = true;
-            }
-            'R' => self.routing = Some(numbers::number(value)? != 0),
-            's' => set_words(pair(value), &mut self.local_buffers)?,
-            'S' => set_words(pair(value), &mut self.remote_buffers)?,
-            't' => match value.to_ascii_lowercase().as_str() {
-                "stream" => self.transport = Transport::Tcp,
-                "dgram" => self.transport = Transport::Udp,
-                _ => return Err(not_offered('t', value)),
-            },
-            'T' => match value.to_ascii_lowercase().as_str() {
-                "tcp" => self.transport = Transport::Tcp,
-                "udp" => self.transport = Transport::Udp,
-                _ => return Err(not_offered('T', value)),
-            },
-            'u' => self.uuid = Some(value.to_owned()),
-            _ => {}
-        }
-        Ok(())
-    }
-}
-
-fn not_offered(letter: char, value: &str) -> Wrong {
-    Wrong::Refused(bad(format!("netperf: -{letter} {value} is not offered: tests are over TCP or UDP\n")))
-}
-
-/// What the options of an OMNI test say of its direction.
-#[derive(Debug, Default)]
-struct Asked {
-    direction: u32,
-    connect: bool,
-    sends: bool,
-    receives: bool,
-    exchange: bool,
-}
-
-const SENDS: u32 = 2;
-const RECEIVES: u32 = 4;
-
-impl Asked {
-    fn direct(&mut self, value: &str) -> Result<(), NotANumber> {
-        for word in value.split('|') {
-            self.direction |= match word.to_ascii_lowercase().as_str() {
-                "xmit" | "send" | "stream" | "transmit" => SENDS,
-                "recv" | "receive" | "maerts" => RECEIVES,
-                "rr" => SENDS | RECEIVES,
-                number => u32::try_from(numbers::number(number)?).map_err(|_| NotANumber(word.to_owned()))?,
-            };
-        }
-        Ok(())
-    }
-
-    fn pattern(&self) -> Pattern {
-        let mut bits = self.direction & (SENDS | RECEIVES);
-        if self.exchange {
-            bits |= SENDS | RECEIVES;
-        }
-        if bits == 0 {
-            bits = if self.sends { SENDS } else { 0 } | if self.receives { RECEIVES } else { 0 };
-        }
-        match (bits, self.connect) {
-            (0, true) => Pattern::Cc,
-            (_, true) => Pattern::Crr,
-            (0 | SENDS, false) => Pattern::Stream,
-            (RECEIVES, false) => Pattern::Maerts,
-            _ => Pattern::Rr,
-        }
-    }
-}
-
-enum Wrong {
+pub(crate) enum Wrong {
     Number(NotANumber),
     Refused(Refusal),
 }
 
 impl Wrong {
-    fn at(self, letter: char, value: &str) -> Refusal {
+    pub(crate) fn at(self, letter: char, value: &str) -> Refusal {
         match self {
             Self::Number(e) => bad(format!("netperf: -{letter} {value}: {e}\n")),
             Self::Refused(refusal) => refusal,
@@ -596,7 +367,7 @@ impl From<NotANumber> for Wrong {
     }
 }
 
-fn bad(text: String) -> Refusal {
+pub(crate) fn bad(text: String) -> Refusal {
     Refusal::Complain(text, 1)
 }
 
@@ -627,7 +398,7 @@ fn take_record_file(words: &[String]) -> Result<(Vec<String>, Option<String>), R
     Ok((words, Some(file)))
 }
 
-fn set_words<T: TryFrom<i64> + Copy>(
+pub(crate) fn set_words<T: TryFrom<i64> + Copy>(
     (first, second): (Option<&str>, Option<&str>),
     into: &mut [T; 2],
 ) -> Result<(), NotANumber> {
@@ -639,11 +410,11 @@ fn set_words<T: TryFrom<i64> + Copy>(
     Ok(())
 }
 
-fn unsigned(text: &str) -> Result<u32, NotANumber> {
+pub(crate) fn unsigned(text: &str) -> Result<u32, NotANumber> {
     u32::try_from(numbers::number(text)?).map_err(|_| NotANumber(text.to_owned()))
 }
 
-fn place(value: &str) -> Place {
+pub(crate) fn place(value: &str) -> Place {
     let (host, family) = value.split_once(',').unwrap_or((value, ""));
     Place { host: (!host.is_empty()).then(|| host.to_owned()), family: family_of(family) }
 }
@@ -657,5 +428,62 @@ pub(crate) fn family_of(word: &str) -> Option<u8> {
         Some(4)
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::request::Transport;
+    use super::*;
+
+    fn parse(text: &str) -> Result<Options, Refusal> {
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        Options::parse(&words)
+    }
+
+    #[test]
+    fn both_parts_of_the_command_line_are_read() {
+        let options = parse("-H host,6 -t udp_rr -l -500 -c 50 -C -T ,1 -- -r 64,1K -b 3 -P 5,6").unwrap();
+        assert_eq!((options.test, options.length), (TestName::UdpRr, Length::Count(500)));
+        assert_eq!((options.server.family, options.bind_cpu), (Some(6), [-1, 1]));
+        assert_eq!(options.measure_cpu, [true, true]);
+        assert_eq!((options.own.exchange, options.in_flight(), options.own.ports), ([64, 1024], 4, [5, 6]));
+        assert_eq!(parse("").unwrap().length, Length::Seconds(10));
+    }
+
+    #[test]
+    fn a_level_alone_leaves_the_width() {
+        let options = parse("-I 99").unwrap();
+        assert_eq!((options.confidence_level, options.iterations), (Some(99), [10, 3]));
+        assert!((options.confidence_width - 0.05).abs() < 1e-9);
+        assert!((parse("-I 95,10 -i 40,1").unwrap().confidence_width - 0.1).abs() < 1e-9);
+        assert_eq!(parse("-i 40,1").unwrap().iterations, [30, 3]);
+        assert!(matches!(parse("-I 90"), Err(Refusal::Complain(_, 255))));
+    }
+
+    #[test]
+    fn an_omni_test_gets_its_pattern_from_its_options() {
+        for (own, pattern) in [
+            ("", Pattern::Stream),
+            ("-d recv", Pattern::Maerts),
+            ("-d 6", Pattern::Rr),
+            ("-c -d rr", Pattern::Crr),
+            ("-c", Pattern::Cc),
+            ("-M ,100", Pattern::Maerts),
+            ("-r 1,1", Pattern::Rr),
+        ] {
+            assert_eq!(parse(&format!("-t omni -- {own}")).unwrap().own.pattern, pattern, "{own}");
+        }
+        assert_eq!(parse("-t omni -- -T udp").unwrap().own.transport, Transport::Udp);
+    }
+
+    #[test]
+    fn what_is_not_offered_says_so() {
+        for line in
+            ["-F a,b", "-N", "-t TCP_STREAM -- -C", "-- -T sctp", "-l ten", "-x", "-t NO_SUCH", "stray"]
+        {
+            assert!(matches!(parse(line), Err(Refusal::Complain(_, 1))), "{line}");
+        }
+        assert!(matches!(parse("-V"), Err(Refusal::Print(_))));
     }
 }
