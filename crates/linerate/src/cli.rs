@@ -76,6 +76,9 @@ pub(crate) enum Command {
     Ttcp(RawArgs),
     /// Make links netperf, netserver, iperf3, uperf and ttcp to this program in a directory.
     InstallAliases(AliasArgs),
+    /// Be uperf: its profiles, its options, its lines.
+    #[command(disable_help_flag = true)]
+    Uperf(RawArgs),
     /// The agent that linerate starts on each node.
     #[command(hide = true)]
     Agent(AgentArgs),

@@ -22,3 +22,4 @@ pub(crate) mod show;
 pub(crate) mod tag;
 pub(crate) mod trend;
 pub(crate) mod ttcp;
+pub(crate) mod uperf;

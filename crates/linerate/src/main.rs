@@ -53,6 +53,7 @@ fn main() -> ExitCode {
         Command::Restore(args) => cmd::restore::run(args),
         Command::Iperf3(args) => cmd::iperf3::run(args),
         Command::Ttcp(args) => cmd::ttcp::run(args),
+        Command::Uperf(args) => cmd::uperf::run(args),
         Command::Agent(args) => cmd::agent::run(args),
     };
     match outcome {

@@ -1,0 +1,7 @@
+//! The slave: does what a master's workorder says, for one control connection.
+
+mod machine;
+mod serve;
+
+pub use machine::{SlaveAction, SlaveMachine, Workorder};
+pub use serve::{Limits, SlaveSummary, serve_connection};
