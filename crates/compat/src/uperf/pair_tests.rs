@@ -279,3 +279,86 @@ fn an_interrupt_ends_a_run_and_its_slave() {
     assert!(outcome.elapsed_ns < 5_000_000_000);
     assert!(slave.finish()[0].bytes > 0);
 }
+
+/// Workloads that this kernel or any Linux can't run, and what is said.
+const SKIPPED: [(&str, &str); 8] = [
+    ("sctp", "Protocol sctp not supported"),
+    ("sctp-over-udp", "Protocol sctp not supported"),
+    ("sctp_flowop_test", "Protocol sctp not supported"),
+    ("ssl", "Protocol ssl not supported"),
+    ("vsock", "Protocol vsock not supported"),
+    ("rdstest", "Protocol rds not supported"),
+    ("tcp-freebsd-change-stack", "Linux has one TCP stack"),
+    ("oraclerac", "Protocol udapl not supported"),
+];
+
+/// Reads an example with its times and numbers cut to what a test can bear.
+fn example(name: &str) -> Result<crate::uperf::workorder::Profile, String> {
+    let path = format!("{}/../../examples/uperf/{name}.xml", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let environment = |variable: &str| {
+        let value = match variable {
+            "nthr" | "conn" | "nth" => "2",
+            "iter" => "5",
+            "proto" => "tcp",
+            "dur" => "1s",
+            "msg_w" | "msg_r" => "1k",
+            // One slave may be several hosts: each control connection is its own.
+            "h1" => "localhost",
+            _ => "127.0.0.1",
+        };
+        Some(value.to_owned())
+    };
+    let mut profile = profile::read(&text, &environment).map_err(|e| e.to_string())?;
+    for group in &mut profile.groups {
+        group.strands = group.strands.min(3);
+        for transaction in &mut group.transactions {
+            transaction.duration_ns = transaction.duration_ns.min(300_000_000);
+            transaction.iterations = transaction.iterations.min(5);
+            for flowop in &mut transaction.flowops {
+                flowop.duration_ns = flowop.duration_ns.min(10_000_000);
+            }
+        }
+    }
+    Ok(profile)
+}
+
+#[test]
+fn the_examples_run_or_say_why_not() {
+    let folder = format!("{}/../../examples/uperf", env!("CARGO_MANIFEST_DIR"));
+    let names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(names.len(), 24);
+    for name in names {
+        let skipped = SKIPPED.iter().find(|(skipped, _)| *skipped == name).map(|(_, why)| *why);
+        let outcome = example(&name).and_then(|profile| {
+            let slave = Slave::start(Limits::default());
+            let run = run_profile(
+                &profile,
+                &options(slave.port, Some(Layout::F)),
+                &AtomicBool::new(false),
+                &mut |_| {},
+            );
+            drop(slave.finish());
+            let outcome = run.map_err(|e| e.to_string())?;
+            match outcome.errors.first() {
+                Some(error) => Err(error.clone()),
+                None if outcome.slave_aborted => Err(format!("{:?}", outcome.hosts)),
+                None => Ok(outcome.total),
+            }
+        });
+        match (outcome, skipped) {
+            (Ok(total), None) => {
+                assert!(total.operations > 0, "{name}");
+                assert!(
+                    total.bytes > 0 || ["accept", "connect"].contains(&name.as_str()),
+                    "{name}: {total:?}"
+                );
+            }
+            (Err(error), Some(why)) => assert!(error.contains(why), "{name}: {error}"),
+            (outcome, _) => panic!("{name}: {outcome:?}"),
+        }
+    }
+}
