@@ -1,9 +1,10 @@
 //! Agents that are child processes: on this machine, or behind the user's own ssh.
 
+use std::fs::File;
 use std::io::Read;
 use std::net::{Shutdown, TcpStream};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use linerate_model::NodeUrl;
@@ -102,10 +103,69 @@ fn wait_within(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
 /// signal to our group (timeout(1)) reaches only us, who then stop it in order.
 pub(super) fn connect(
     url: &NodeUrl,
-    mut command: Command,
+    command: Command,
     may_prompt: bool,
     limit: Duration,
 ) -> Result<Node, NodeError> {
+    let started = start(url, command, may_prompt)?;
+    Node::greet(url.clone(), started.stdout, started.stdin, started.carrier, None, limit)
+}
+
+/// As [`connect`], where the command first takes a file on its stdin and says `taken` in a line of its own once it has it.
+pub(super) fn connect_sending(
+    url: &NodeUrl,
+    command: Command,
+    may_prompt: bool,
+    file: File,
+    taken: &'static str,
+    limit: Duration,
+) -> Result<Node, NodeError> {
+    let Started { stdin, stdout, mut carrier } = start(url, command, may_prompt)?;
+    let (sender, sent) = mpsc::channel();
+    std::thread::Builder::new()
+        .name("node-copy".to_owned())
+        .spawn(move || {
+            // Whoever waits for it is gone only after the limit.
+            let _ = sender.send(send_file(file, stdin, stdout, taken));
+        })
+        .map_err(|e| unreachable(url, "start a thread", e.to_string()))?;
+    let failed = |words: String| unreachable(url, "copy linerate there", words);
+    match sent.recv_timeout(limit) {
+        Ok(Ok((stdin, stdout))) => Node::greet(url.clone(), stdout, stdin, carrier, None, limit),
+        Ok(Err(error)) => Err(failed(carrier.last_words().unwrap_or_else(|| error.to_string()))),
+        Err(_) => Err(failed(format!("not done within {limit:?}"))),
+    }
+}
+
+fn send_file(
+    mut file: File,
+    mut stdin: ChildStdin,
+    mut stdout: ChildStdout,
+    taken: &str,
+) -> std::io::Result<(ChildStdin, ChildStdout)> {
+    /// More than any greeting of a login shell.
+    const MOST_WORDS: usize = 64 << 10;
+    std::io::copy(&mut file, &mut stdin)?;
+    let end = format!("{taken}\n");
+    let mut words = Vec::new();
+    // Byte by byte: what comes behind the line is the agent's.
+    while !words.ends_with(end.as_bytes()) {
+        let mut byte = [0];
+        if words.len() > MOST_WORDS || stdout.read(&mut byte)? == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        words.push(byte[0]);
+    }
+    Ok((stdin, stdout))
+}
+
+struct Started {
+    stdin: ChildStdin,
+    stdout: ChildStdout,
+    carrier: Carrier,
+}
+
+fn start(url: &NodeUrl, mut command: Command, may_prompt: bool) -> Result<Started, NodeError> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // Not killed with us: it has settings to put back, and does so also when its stdin ends.
     let ties = ChildTies {
@@ -124,12 +184,11 @@ pub(super) fn connect(
     };
     let kept = Arc::new(Mutex::new(Vec::new()));
     let carrier = Carrier(Kind::Child(ChildCarrier { child, patience: PATIENCE, stderr: Arc::clone(&kept) }));
-    let keep = move || keep_stderr(stderr, &kept);
     std::thread::Builder::new()
         .name("node-stderr".to_owned())
-        .spawn(keep)
+        .spawn(move || keep_stderr(stderr, &kept))
         .map_err(|e| unreachable(url, "start a thread", e.to_string()))?;
-    Node::greet(url.clone(), stdout, stdin, carrier, None, limit)
+    Ok(Started { stdin, stdout, carrier })
 }
 
 /// Keeps the head of a child's stderr, and reads on so that the child never blocks.

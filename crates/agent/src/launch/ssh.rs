@@ -1,40 +1,28 @@
 //! Agents behind ssh: the user's own `ssh` program, so that its config, keys, ports, agents and jump hosts apply.
 
 use std::fs::File;
-use std::io::{IsTerminal, Read};
-use std::process::{Command, Stdio};
+use std::io::{self, IsTerminal};
+use std::process::Command;
 
 use linerate_model::NodeUrl;
-use linerate_sys::process::ChildTies;
 
 use super::{LaunchOptions, REMOTE_LIMIT, child, unreachable};
 use crate::node::{Node, NodeError};
 
+/// What the shell there says once it has the program.
+const TAKEN: &str = "linerate has arrived";
 /// Exit status of a remote shell that does not find the program (POSIX, 2.8.2).
 const NOT_FOUND: i32 = 127;
 
-/// Makes a private folder there, takes the program from stdin, and tells its path. Leaves nothing where it fails.
-const RECEIVE: &str = "d=$(mktemp -d \"${TMPDIR:-/tmp}/linerate.XXXXXXXX\") && \
-    { cat >\"$d/linerate\" && chmod 700 \"$d/linerate\" && echo \"$d\" || { s=$?; rm -rf \"$d\"; exit $s; }; }";
-
 pub(super) fn connect(url: &NodeUrl, destination: &str, options: &LaunchOptions) -> Result<Node, NodeError> {
-    let script = if options.push {
-        let folder = push(url, destination, options)?;
-        run_and_remove(&folder)
-    } else {
-        let program = options.remote_program.as_deref().unwrap_or("linerate");
-        format!("exec {} agent --stdio", quote(program))
-    };
+    if options.push {
+        return push(url, destination, options).map_err(|error| explain(error, options));
+    }
+    let program = options.remote_program.as_deref().unwrap_or("linerate");
     let mut command = ssh(destination, options);
-    command.arg(script);
-    child::connect(url, command, std::io::stdin().is_terminal(), REMOTE_LIMIT)
+    command.arg(format!("exec {} agent --stdio", quote(program)));
+    child::connect(url, command, io::stdin().is_terminal(), REMOTE_LIMIT)
         .map_err(|error| explain(error, options))
-}
-
-/// Runs the copied program and removes its folder when the agent ends, and also when the connection does (the shell gets
-/// SIGHUP, the agent an end of file).
-fn run_and_remove(folder: &str) -> String {
-    format!(r#"d={}; trap 'rm -rf "$d"' EXIT HUP INT TERM; "$d/linerate" agent --stdio"#, quote(folder))
 }
 
 fn ssh(destination: &str, options: &LaunchOptions) -> Command {
@@ -56,27 +44,32 @@ fn ssh(destination: &str, options: &LaunchOptions) -> Command {
     command
 }
 
-/// Copies this program there; gives the folder it is in.
-fn push(url: &NodeUrl, destination: &str, options: &LaunchOptions) -> Result<String, NodeError> {
-    const OPERATION: &str = "copy linerate there";
-    let failed = |words: String| unreachable(url, OPERATION, words);
-    let program = File::open(&options.program)
-        .map_err(|e| failed(format!("open {}: {e}", options.program.display())))?;
+/// Copies this program there and starts it, all over one connection: however that ends, the shell there removes the copy.
+fn push(url: &NodeUrl, destination: &str, options: &LaunchOptions) -> Result<Node, NodeError> {
+    let open = || {
+        let program = File::open(&options.program)?;
+        let size = program.metadata()?.len();
+        Ok((program, size))
+    };
+    let (program, size) = open().map_err(|e: io::Error| {
+        unreachable(url, "copy linerate there", format!("open {}: {e}", options.program.display()))
+    })?;
     let mut command = ssh(destination, options);
-    command.arg(RECEIVE).stdin(Stdio::from(program)).stdout(Stdio::piped()).stderr(Stdio::piped());
-    ChildTies::default().apply(&mut command);
-    let child = command.spawn().map_err(|e| failed(format!("run ssh: {e}")))?;
-    let output = child.wait_with_output().map_err(|e| failed(e.to_string()))?;
-    if !output.status.success() {
-        let mut said = String::new();
-        let _ = output.stderr.as_slice().read_to_string(&mut said);
-        return Err(failed(format!("{} ({})", said.trim().replace('\n', "; "), output.status)));
-    }
-    let folder = String::from_utf8_lossy(&output.stdout).lines().last().unwrap_or_default().trim().to_owned();
-    if !folder.starts_with('/') {
-        return Err(failed(format!("the remote shell answered '{folder}' where a folder was expected")));
-    }
-    Ok(folder)
+    // The login shell there may be of any kind.
+    command.arg(format!("exec sh -c {}", quote(&receive_and_run(size))));
+    child::connect_sending(url, command, io::stdin().is_terminal(), program, TAKEN, REMOTE_LIMIT)
+}
+
+/// What the shell there runs: it takes exactly `size` bytes of stdin, says [`TAKEN`], and what comes behind them is for the
+/// agent. Nobody may be left to hear it, and it must clean up all the same: so it ignores SIGPIPE.
+fn receive_and_run(size: u64) -> String {
+    format!(
+        "trap '' PIPE; d=$(mktemp -d \"${{TMPDIR:-/tmp}}/linerate.XXXXXXXX\") || exit; \
+         trap 'rm -rf \"$d\"' EXIT; trap 'exit 1' HUP INT TERM; \
+         dd bs={size} count=1 iflag=fullblock status=none >\"$d/linerate\" || exit; \
+         [ \"$(wc -c <\"$d/linerate\")\" -eq {size} ] || {{ echo 'the copy ended early' >&2; exit 1; }}; \
+         chmod 700 \"$d/linerate\" && echo '{TAKEN}' && \"$d/linerate\" agent --stdio"
+    )
 }
 
 /// Adds the way out to what ssh or the remote shell said.
@@ -101,6 +94,9 @@ fn quote(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::process::Stdio;
+
     use super::*;
 
     #[test]
@@ -113,33 +109,46 @@ mod tests {
         assert_eq!(quote("~/bin/linerate"), "~/'bin/linerate'");
     }
 
+    /// Runs the shell's part with a program of `size` announced bytes, of which `given` come, followed by more.
+    fn receive(label: &str, size: u64, given: &[u8], limits: &str) -> (std::process::Output, usize) {
+        let folder = std::env::temp_dir().join(format!("lr-push-{label}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(format!("{limits} {}", receive_and_run(size))).env("TMPDIR", &folder);
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = shell.spawn().unwrap();
+        // It may end before it has read all.
+        let _ = child.stdin.take().unwrap().write_all(given);
+        let output = child.wait_with_output().unwrap();
+        let left = std::fs::read_dir(&folder).unwrap().count();
+        std::fs::remove_dir_all(&folder).unwrap();
+        (output, left)
+    }
+
     #[test]
-    fn a_folder_with_a_space_is_removed_whole_and_alone() {
-        let base = std::env::temp_dir().join(format!("lr-push-space-{}", std::process::id()));
-        let (folder, neighbour) = (base.join("a b"), base.join("a"));
+    fn what_comes_behind_the_program_is_for_the_agent() {
+        let program = b"#!/bin/sh\nexec cat\n";
+        // Of "lr-push-a b-PID" a word split would remove "lr-push-a".
+        let neighbour = std::env::temp_dir().join("lr-push-a");
         std::fs::create_dir_all(&neighbour).unwrap();
-        for shell in ["sh", "bash"] {
-            std::fs::create_dir_all(&folder).unwrap();
-            std::fs::write(folder.join("linerate"), "#!/bin/sh\nexit 0\n").unwrap();
-            let script = run_and_remove(&folder.display().to_string());
-            let output = Command::new(shell).arg("-c").arg(script).output().unwrap();
-            assert!(!folder.exists(), "{shell}: {}", String::from_utf8_lossy(&output.stderr));
-            assert!(neighbour.exists(), "{shell}");
-        }
-        std::fs::remove_dir_all(&base).unwrap();
+        let stream = [program, b"a message".as_slice()].concat();
+        let (output, left) = receive("a b", program.len() as u64, &stream, "");
+        let expected = format!("{TAKEN}\na message");
+        assert_eq!((String::from_utf8_lossy(&output.stdout).as_ref(), left), (expected.as_str(), 0));
+        std::fs::remove_dir(&neighbour).unwrap();
+    }
+
+    #[test]
+    fn a_copy_that_ends_early_is_not_run_and_leaves_nothing() {
+        let (output, left) = receive("cut", 1000, b"#!/bin/sh\necho ran\n", "");
+        assert!(!output.status.success() && output.stdout.is_empty());
+        assert_eq!(left, 0, "{}", String::from_utf8_lossy(&output.stderr));
     }
 
     #[test]
     fn receiving_leaves_nothing_when_the_disk_is_full() {
-        let folder = std::env::temp_dir().join(format!("lr-push-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        // A file size limit of one block stands for the full disk: cat fails with EFBIG.
-        let script = format!("ulimit -f 1; trap '' XFSZ; {RECEIVE}");
-        let source = File::open("/proc/self/exe").unwrap();
-        let output =
-            Command::new("sh").arg("-c").arg(script).env("TMPDIR", &folder).stdin(source).output().unwrap();
-        let left = std::fs::read_dir(&folder).unwrap().count();
-        std::fs::remove_dir_all(&folder).unwrap();
+        // A file size limit of one block stands for the full disk: the write fails with EFBIG.
+        let (output, left) = receive("full", 100_000, &[0; 100_000], "ulimit -f 1; trap '' XFSZ;");
         assert!(!output.status.success());
         assert_eq!(left, 0, "{}", String::from_utf8_lossy(&output.stderr));
     }
