@@ -1,7 +1,7 @@
 //! The two nodes of a test, with the ways between them.
 
 use linerate_agent::launch::{self, LaunchOptions};
-use linerate_agent::node::NodeError;
+use linerate_agent::node::{Node, NodeError};
 use linerate_agent::protocol::StaleOptions;
 use linerate_link::{LabOptions, LinkError, PrivateLab};
 use linerate_model::NodeUrl;
@@ -49,7 +49,7 @@ pub enum Families {
     All(Vec<Family>),
     /// Those of IPv4 and IPv6 that have a way; at least one.
     Usable,
-    /// IPv4, or IPv6 where it has no way.
+    /// The likeliest that has a way: IPv4, or IPv6 where the peer was reached by it.
     First,
 }
 
@@ -73,7 +73,8 @@ pub fn connect(nodes: &Nodes, families: &Families) -> Result<(Bench, Vec<Hazard>
     let links = LinksOfBoth::ask(&mut dut, &mut peer, &nodes.links)?;
     let (wanted, all_needed) = match families {
         Families::All(list) => (list.clone(), true),
-        Families::Usable | Families::First => (vec![Family::V4, Family::V6], false),
+        Families::Usable => (vec![Family::V4, Family::V6], false),
+        Families::First => (likeliest_first(&peer), false),
     };
     let (mut paths, mut missing): (Vec<Path>, Vec<PathError>) = (Vec::new(), Vec::new());
     for family in wanted {
@@ -101,6 +102,12 @@ pub fn connect(nodes: &Nodes, families: &Families) -> Result<(Bench, Vec<Hazard>
     let hazards =
         if *families == Families::Usable { missing.iter().map(not_covered).collect() } else { Vec::new() };
     Ok((Bench { dut, peer, paths, left_behind }, hazards))
+}
+
+/// IPv4 before IPv6, unless the peer was named by an IPv6 address or reached at one.
+fn likeliest_first(peer: &Node) -> Vec<Family> {
+    let reached_by_ipv6 = peer.reached_at().is_some_and(|address| address.is_ipv6());
+    if reached_by_ipv6 { vec![Family::V6, Family::V4] } else { vec![Family::V4, Family::V6] }
 }
 
 /// Where a test without a named peer runs.

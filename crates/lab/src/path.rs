@@ -231,7 +231,9 @@ fn candidates(
     if let Some(address) = reached_at.filter(|a| is_of(*a, family) && choice.peer_link.is_none())
         && ends.iter().all(|e| e.address != address)
     {
-        ends.insert(0, PathEnd { link: None, address, scope_id: 0 });
+        // Over a jump host a node may be reached at its own loopback, which says nothing of where it is from here.
+        let at = if address.is_loopback() && !peer.is_traffic_only() { ends.len() } else { 0 };
+        ends.insert(at, PathEnd { link: None, address, scope_id: 0 });
     }
     ends
 }
