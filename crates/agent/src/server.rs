@@ -307,7 +307,7 @@ pub fn own_service(options: OwnOptions) -> Service {
     Arc::new(move |mut visitor: Visitor| {
         let Some(_place) = visitor.admission.enter() else {
             const REASON: &str = "as many clients as --max-clients allows are being served; try again later";
-            refuse_own(&mut visitor.stream, REASON);
+            turn_away(&mut visitor.stream, REASON, Refusal::Network);
             return Served::Refused(REASON);
         };
         Served::Client(serve_own(visitor.stream, &options).err())
@@ -316,9 +316,13 @@ pub fn own_service(options: OwnOptions) -> Service {
 
 /// Tells a linerate client why it may not come in.
 pub fn refuse_own(stream: &mut TcpStream, reason: &str) {
+    turn_away(stream, reason, Refusal::Permission);
+}
+
+fn turn_away(stream: &mut TcpStream, reason: &str, kind: Refusal) {
     let _ = stream.set_nonblocking(false);
     let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
-    let refused = Reply::Refused { reason: reason.to_owned(), kind: Refusal::Permission };
+    let refused = Reply::Refused { reason: reason.to_owned(), kind };
     let _ = write_message(stream, &refused);
     // Its greeting is read, for closing with bytes unread would reset the connection and lose our answer.
     let _ = stream.shutdown(std::net::Shutdown::Write);

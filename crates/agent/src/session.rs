@@ -26,6 +26,8 @@ const GRACE: Duration = Duration::from_secs(30);
 const MAX_LEAD: Duration = Duration::from_secs(60);
 /// What opening, starting and finishing a stranger's trial may take beyond its own length.
 const TRIAL_OVERHEAD: Duration = Duration::from_secs(120);
+/// How much longer than `--max-duration` the traffic of a trial may run that its schedule does not end.
+const OVERTIME: Duration = Duration::from_secs(2);
 /// Longest that a session of an agent of our own may be idle: as long as its controller lives.
 const FOREVER: Duration = Duration::from_secs(365 * 86_400);
 
@@ -288,7 +290,9 @@ impl<W: Write + Send> Session<'_, W> {
             if let Amount::DurationNs(ns) = prepare.trial.amount {
                 let asked = Duration::from_nanos(ns.saturating_add(prepare.trial.warmup_ns));
                 if asked > most {
-                    return usage(format!("{asked:?} is longer than the {most:?} that this server allows"));
+                    return usage(format!(
+                        "{asked:?} is longer than the {most:?} that --max-duration allows here"
+                    ));
                 }
             }
             self.trial_deadline = Some(Instant::now() + most + TRIAL_OVERHEAD);
@@ -326,7 +330,8 @@ impl<W: Write + Send> Session<'_, W> {
             return self.refuse(Refusal::Usage, "the trial is to start too far in the future".to_owned());
         }
         let window = schedule.window_end_ns.map_or(FOREVER, |end| until(end).saturating_add(GRACE));
-        let give_up_after = window.min(trial_left.unwrap_or(FOREVER)).min(FOREVER);
+        let most = self.options.max_duration.map_or(FOREVER, |most| most.saturating_add(OVERTIME));
+        let give_up_after = window.min(trial_left.unwrap_or(FOREVER)).min(most);
         let control = Arc::new(crate::window::WindowControl::default());
         let (writer, requests) = (self.writer, &self.requests);
         let say = |reply: &Reply| {
@@ -344,6 +349,10 @@ impl<W: Write + Send> Session<'_, W> {
                 let _ = finished.send(());
             });
             let lost = hear(requests, &window_finished, &control, give_up_after);
+            if matches!(lost, Err(SessionError::Idle(_))) && self.options.max_duration.is_some() {
+                let reason = "the trial takes longer than --max-duration allows here".to_owned();
+                say(&Reply::Refused { reason, kind: Refusal::Network });
+            }
             control.abort_if(lost.is_err());
             let _ = window.join();
             lost
