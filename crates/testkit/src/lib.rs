@@ -26,6 +26,7 @@ mod leak;
 mod netns;
 mod port;
 mod program;
+mod relay;
 pub mod skip;
 
 pub use child::{ChildGuard, Finished, run_within, wait_until_gone};
@@ -34,4 +35,5 @@ pub use leak::{LeakCheck, Leaks};
 pub use netns::{Netns, Wire};
 pub use port::{free_tcp_port, free_udp_port};
 pub use program::{ORDINARY_USER, Program, PublicProgram, as_ordinary_user, records};
+pub use relay::Relay;
 pub use skip::Skip;
