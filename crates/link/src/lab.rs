@@ -11,7 +11,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use linerate_sys::netns as sys;
 
 use crate::error::{LinkError, Result};
-use crate::lab_lock::{LabLock, Taken};
+use crate::lab_lock::{self, LabLock, Taken};
 use crate::netns::in_netns;
 use crate::{address, links, sysctl, veth};
 
@@ -162,6 +162,14 @@ impl PrivateLab {
     pub fn sweep_stale() -> Result<Vec<String>> {
         let mut removed = Vec::new();
         let mut outcome = Ok(());
+        // A lab's file is made before its namespaces and removed after them: without it they are nobody's.
+        for id in ids_of_namespaces()? {
+            if matches!(LabLock::take(&id)?, Taken::Gone) {
+                let swept = remove_ends(&id);
+                removed.push(id);
+                outcome = outcome.and(swept);
+            }
+        }
         for id in LabLock::ids()? {
             let swept = match LabLock::take(&id) {
                 Ok(Taken::Free(lock)) if !lock.is_kept() => take_down(lock),
@@ -263,8 +271,12 @@ fn set_up_end(end: &LabEnd, ipv6: Ipv6Addr, options: LabOptions) -> Result<Optio
 
 /// Removes whatever exists of the lab that `lock` stands for, and the lock last.
 fn take_down(lock: LabLock) -> Result<()> {
+    remove_ends(lock.id()).and_then(|()| lock.remove())
+}
+
+fn remove_ends(id: &str) -> Result<()> {
     let mut outcome = Ok(());
-    for (netns, link) in names(lock.id()).into_iter().zip([DUT_LINK, PEER_LINK]) {
+    for (netns, link) in names(id).into_iter().zip([DUT_LINK, PEER_LINK]) {
         if !sys::exists(&netns) {
             continue;
         }
@@ -278,7 +290,19 @@ fn take_down(lock: LabLock) -> Result<()> {
         let unnamed = sys::remove(&netns).map_err(LinkError::from);
         outcome = outcome.and(removed).and(unnamed);
     }
-    outcome.and_then(|()| lock.remove())
+    outcome
+}
+
+/// Ids of the labs that have a namespace, sorted.
+fn ids_of_namespaces() -> Result<Vec<String>> {
+    let id = |name: &String| {
+        let id = name.strip_prefix("lr-")?;
+        let id = id.strip_suffix("-dut").or_else(|| id.strip_suffix("-peer"))?;
+        lab_lock::is_id(id).then(|| id.to_owned())
+    };
+    let mut ids: Vec<String> = sys::list()?.iter().filter_map(id).collect();
+    ids.dedup();
+    Ok(ids)
 }
 
 fn names(id: &str) -> [String; 2] {

@@ -128,7 +128,7 @@ fn path_of(id: &str) -> PathBuf {
 }
 
 /// An id is part of the names of files and namespaces that are removed: nothing but what [`LabLock::create`] makes.
-fn is_id(id: &str) -> bool {
+pub(crate) fn is_id(id: &str) -> bool {
     !id.is_empty() && id.len() <= 32 && id.bytes().all(|byte| byte.is_ascii_digit() || byte == b'x')
 }
 
