@@ -291,7 +291,7 @@ impl<W: Write + Send> Session<'_, W> {
                 let asked = Duration::from_nanos(ns.saturating_add(prepare.trial.warmup_ns));
                 if asked > most {
                     return usage(format!(
-                        "{asked:?} is longer than the {most:?} that --max-duration allows here"
+                        "{asked:?} is longer than the {most:?} that this server allows (--max-duration)"
                     ));
                 }
             }
