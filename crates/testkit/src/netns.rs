@@ -8,6 +8,7 @@ use std::{
 };
 
 use crate::child::{Finished, run_within};
+use crate::program::NO_FOLDER;
 
 /// Long enough for a machine under load, short enough for a test.
 const IP_LIMIT: Duration = Duration::from_secs(20);
@@ -46,9 +47,10 @@ impl Netns {
         format!("netns:{}", self.name)
     }
 
-    /// A command that will run inside it.
+    /// A command that will run inside it, with no place to keep a history of runs.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
+        command.env("XDG_DATA_HOME", NO_FOLDER);
         command.args(["netns", "exec", &self.name, program]);
         command
     }

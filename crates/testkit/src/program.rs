@@ -13,6 +13,8 @@ use crate::child::{Finished, run_within};
 
 /// Longest that a command of a test may take, unless the test says otherwise.
 const LIMIT: Duration = Duration::from_secs(60);
+/// Nothing can be made there: runs of tests are not kept.
+pub(crate) const NO_FOLDER: &str = "/proc/no-history";
 /// `nobody` on Debian: an ordinary user that owns nothing.
 pub const ORDINARY_USER: u32 = 65534;
 
@@ -33,10 +35,10 @@ impl Program {
         &self.path
     }
 
-    /// A command of it.
+    /// A command of it, which leaves the history of whoever runs the tests alone.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.path);
-        command.args(arguments);
+        command.args(arguments).env("XDG_DATA_HOME", NO_FOLDER);
         command
     }
 
@@ -136,6 +138,6 @@ pub fn as_ordinary_user(program: &Path) -> Command {
     let user = ORDINARY_USER.to_string();
     let mut command = Command::new("setpriv");
     command.args(["--reuid", &user, "--regid", &user, "--clear-groups", "--no-new-privs", "--"]).arg(program);
-    command.current_dir("/");
+    command.current_dir("/").env("XDG_DATA_HOME", NO_FOLDER);
     command
 }
