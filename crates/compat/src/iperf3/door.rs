@@ -40,6 +40,8 @@ struct Inner {
     hellos: HashMap<IpAddr, Sender<SocketAddr>>,
     /// Addresses of ours on which a test has a listener of its own.
     beside: HashSet<IpAddr>,
+    /// Addresses of ours on which tests wait for streams through the general listener, and how many.
+    plain: HashMap<IpAddr, usize>,
 }
 
 /// A test's place; freed when dropped.
@@ -60,6 +62,13 @@ pub(super) struct HelloLease {
 /// The right to listen on one of our addresses; freed when dropped.
 #[derive(Debug)]
 pub(super) struct BesideLease {
+    door: Arc<Door>,
+    address: IpAddr,
+}
+
+/// The right to streams through the general listener on one of our addresses; freed when dropped.
+#[derive(Debug)]
+pub(super) struct PlainLease {
     door: Arc<Door>,
     address: IpAddr,
 }
@@ -92,16 +101,20 @@ impl Door {
         Some(HelloLease { door: self.clone(), address, hellos })
     }
 
-    /// Waits until no other test listens on `address`; none once `limit` has passed.
+    /// Waits until no other test awaits streams on `address`; none once `limit` has passed. Connections that wait on a
+    /// listener are lost when it is closed, so nobody else's may be under way.
     pub(super) fn lease_beside(self: &Arc<Self>, address: IpAddr, limit: Duration) -> Option<BesideLease> {
-        let mut inner = self.wait_while(limit, |inner| inner.beside.contains(&address))?;
+        let taken = |inner: &Inner| inner.beside.contains(&address) || inner.plain.contains_key(&address);
+        let mut inner = self.wait_while(limit, taken)?;
         inner.beside.insert(address);
         Some(BesideLease { door: self.clone(), address })
     }
 
-    /// Waits until no test listens on `address` with options of its own, so that streams get none of them.
-    pub(super) fn wait_plain(&self, address: IpAddr, limit: Duration) -> bool {
-        self.wait_while(limit, |inner| inner.beside.contains(&address)).is_some()
+    /// Waits until no test listens on `address` with options of its own; none once `limit` has passed.
+    pub(super) fn lease_plain(self: &Arc<Self>, address: IpAddr, limit: Duration) -> Option<PlainLease> {
+        let mut inner = self.wait_while(limit, |inner| inner.beside.contains(&address))?;
+        *inner.plain.entry(address).or_default() += 1;
+        Some(PlainLease { door: self.clone(), address })
     }
 
     /// Leads a UDP datagram to the test that waits for its sender's address. Anything but a hello is dropped.
@@ -168,6 +181,20 @@ impl Drop for BesideLease {
     }
 }
 
+impl Drop for PlainLease {
+    fn drop(&mut self) {
+        let mut inner = self.door.lock();
+        if let Some(count) = inner.plain.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                inner.plain.remove(&self.address);
+            }
+        }
+        drop(inner);
+        self.door.changed.notify_all();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,9 +237,12 @@ mod tests {
         let door = Arc::new(Door::default());
         let address = "192.0.2.1".parse().unwrap();
         let lease = door.lease_beside(address, SOON).unwrap();
-        assert!(!door.wait_plain(address, SOON));
-        assert!(door.wait_plain("192.0.2.9".parse().unwrap(), SOON));
+        assert!(door.lease_plain(address, SOON).is_none());
+        assert!(door.lease_plain("192.0.2.9".parse().unwrap(), SOON).is_some());
         drop(lease);
-        assert!(door.wait_plain(address, SOON));
+        let plain = [door.lease_plain(address, SOON).unwrap(), door.lease_plain(address, SOON).unwrap()];
+        assert!(door.lease_beside(address, SOON).is_none());
+        drop(plain);
+        assert!(door.lease_beside(address, SOON).is_some());
     }
 }

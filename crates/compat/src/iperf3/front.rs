@@ -15,6 +15,7 @@ use super::help::HELP;
 use super::json_report::system_info;
 use super::options::{self, ClientRequest, Output, Request, ServerRequest};
 use super::printer::{Board, Form, Printer};
+use super::record::{self, Record};
 use super::report::Event;
 use super::server::{Server, ServerOptions, Tell};
 use super::text_report::VERSION;
@@ -102,7 +103,16 @@ fn run_client(mut request: ClientRequest, mut io: Io) -> u8 {
     if request.output.verbose && !json {
         printer.print(&format!("{VERSION}\n{}\n", system_info()));
     }
-    let outcome = client::run(&request.options, &io.stop, &mut |event| printer.print(&form.event(&event)));
+    let (mut record, mut line) = (Record::default(), None);
+    let outcome = client::run(&request.options, &io.stop, &mut |event| {
+        printer.print(&form.event(&event));
+        line = record.event(&event).or_else(|| line.take());
+    });
+    if let (Some(path), Some(line)) = (&request.output.record, &line)
+        && let Err(error) = record::append(path, line)
+    {
+        return fail(io, &format!("write {}: {error}", path.display()));
+    }
     if let Err(error) = &outcome {
         printer.print(&form.event(&Event::Failed(error.to_string())));
     }

@@ -3,7 +3,7 @@
 use super::json_text::Json;
 use super::params::{Params, Transport};
 use super::report::{
-    Connected, Datagrams, End, Event, Interval, Moved, Role, Started, StreamEnd, StreamInterval,
+    Connected, Datagrams, End, Event, Interval, Moved, Role, Started, StreamEnd, StreamInterval, TcpExtremes,
 };
 use super::results::{CpuPercent, ServerOutput};
 use super::text_report::{VERSION, http_date, sum};
@@ -291,7 +291,8 @@ fn stream_end(s: &StreamEnd) -> Json {
     let mut sender = vec![socket.clone()];
     sender.extend(times(0.0, sent.seconds, sent.seconds, sent));
     sender.extend(s.retransmits.map(|r| ("retransmits", r.into())));
-    if let Some(tcp) = s.tcp {
+    // Of a far sender only its retransmits are known; the others are 0, as iperf3 has them.
+    if let Some(tcp) = s.tcp.or_else(|| s.retransmits.map(|_| TcpExtremes::default())) {
         sender.extend([
             ("reorder", tcp.reorder.into()),
             ("max_snd_cwnd", tcp.max_snd_cwnd.into()),

@@ -316,14 +316,13 @@ fn send_block(
                 at += count;
                 stream.counters.bytes.fetch_add(count as u64, Relaxed);
             }
+            // Versions up to 3.15 do nothing else until a block is complete, so it is left unfinished only where it stalls.
+            Err(Errno::EINTR | Errno::EAGAIN) if !shared.running() => return Ok(false),
             Err(Errno::EINTR | Errno::EAGAIN) => {}
             Err(error) => return Err(failed(stream, "send", error.into())),
         }
-        if !shared.running() {
-            return Ok(false);
-        }
     }
-    Ok(true)
+    Ok(shared.running())
 }
 
 fn receive_tcp(

@@ -24,6 +24,7 @@ pub mod params;
 mod printer;
 mod progress;
 mod pump;
+mod record;
 pub mod report;
 pub mod results;
 pub mod server;

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::json_report::JsonReport;
 use super::options::Output;
+use super::record::{self, Record};
 use super::report::Event;
 use super::server::{ServerEvent, ServerTold};
 use super::text_report::{TextOptions, TextReport};
@@ -93,7 +94,7 @@ pub(super) struct Board {
 struct Inner {
     printer: Printer,
     errors: Box<dyn Write + Send>,
-    tests: HashMap<u64, (Form, String)>,
+    tests: HashMap<u64, (Form, String, Record)>,
     live: Option<u64>,
     count: u64,
 }
@@ -141,8 +142,18 @@ impl Board {
             let _written = inner.errors.write_all(line.as_bytes());
         }
         let live = *inner.live.get_or_insert(client) == client;
-        let (form, held) =
-            inner.tests.entry(client).or_insert_with(|| (Form::new(&self.output), String::new()));
+        let make = || (Form::new(&self.output), String::new(), Record::default());
+        let (form, held, record) = inner.tests.entry(client).or_insert_with(make);
+        if let (Some(path), Some(line)) = (&self.output.record, record.event(event))
+            && let Err(error) = record::append(path, &line)
+        {
+            let line = format!(
+                "iperf3: error - write {}: {error}
+",
+                path.display()
+            );
+            let _written = inner.errors.write_all(line.as_bytes());
+        }
         let text = form.event(event);
         if live {
             // It may have waited for its turn.
@@ -154,7 +165,7 @@ impl Board {
     }
 
     fn gone(&self, inner: &mut Inner, client: u64) {
-        let Some((form, held)) = inner.tests.remove(&client) else { return };
+        let Some((form, held, _record)) = inner.tests.remove(&client) else { return };
         let rest = held + &form.finish();
         inner.count += 1;
         let text = rest + &self.banner(inner.count + 1);

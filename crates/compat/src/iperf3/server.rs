@@ -308,3 +308,7 @@ pub(super) fn refuse(mut socket: &Socket, bytes: &[u8]) {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

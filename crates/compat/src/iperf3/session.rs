@@ -12,7 +12,7 @@ use linerate_sys::{affinity, clock, sockopt};
 use nix::sys::resource::UsageWho;
 use socket2::Socket;
 
-use super::door::{Arrival, BesideLease, HelloLease, Seat};
+use super::door::{Arrival, BesideLease, PlainLease, Seat};
 use super::error::TestError;
 use super::json_report::JsonReport;
 use super::lane::{self, CpuTime, SharedFile};
@@ -22,7 +22,7 @@ use super::pump::{Came, Pump};
 use super::report::{Connected, Event, Role};
 use super::results::{Results, ServerOutput};
 use super::server::{ServerShared, Tell};
-use super::server_control::{STREAMS_NS, ServerAction, ServerControl};
+use super::server_control::{ServerAction, ServerControl};
 use super::sockets;
 use super::text_report::{TextOptions, TextReport};
 use super::traffic::Traffic;
@@ -32,8 +32,8 @@ use super::wire::{ErrorCode, State, cookie_text};
 /// How long a test waits for another that blocks the way to its streams.
 const LEASE_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a test with a listener of its own may take to open its streams, while it blocks others, nanoseconds.
-const BESIDE_NS: u64 = 10_000_000_000;
+/// How long a client may take to open its next stream, nanoseconds.
+const NEXT_STREAM_NS: u64 = 10_000_000_000;
 
 /// Longest wait for the next stream, nanoseconds.
 const STREAM_POLL_NS: u64 = 2_000_000;
@@ -275,14 +275,13 @@ impl Session<'_> {
     }
 
     fn accept_tcp(&mut self, traffic: &mut Traffic) -> Result<(), TestError> {
-        let beside = self.listen_beside()?;
+        let way = self.open_way()?;
         let streams = self.seat.expect_streams();
-        let now_ns = clock::monotonic_ns();
-        let bytes = self.control.accept(now_ns);
+        let bytes = self.control.accept(clock::monotonic_ns());
         self.pump.send(&bytes)?;
-        let limit_ns = if beside.is_some() { BESIDE_NS } else { STREAMS_NS };
-        let mut arrivals = self.collect(&streams, beside.as_ref().map(|(_, l)| l), now_ns + limit_ns)?;
+        let mut arrivals = self.collect(&streams, &way)?;
         self.seat.complete();
+        drop(way);
         arrivals.sort_by_key(|(number, _)| *number);
         for (_, socket) in arrivals {
             self.apply_accepted(&socket)?;
@@ -292,45 +291,47 @@ impl Session<'_> {
     }
 
     /// Window scale, segment size and MPTCP are settled when a connection is made, so the listener must have them.
-    fn listen_beside(&self) -> Result<Option<(BesideLease, Socket)>, TestError> {
+    fn open_way(&self) -> Result<Way, TestError> {
+        let (door, address) = (&self.shared.door, self.local.ip());
         let needed = self.params.window.is_some() || self.params.mss.is_some() || self.params.mptcp;
-        let busy =
-            || TestError::Refused { code: ErrorCode::STREAM, reason: "other tests block the port".into() };
         if !needed {
-            let free = self.shared.door.wait_plain(self.local.ip(), LEASE_LIMIT);
-            return if free { Ok(None) } else { Err(busy()) };
+            return door.lease_plain(address, LEASE_LIMIT).map(Way::General).ok_or_else(blocked);
         }
-        let lease = self.shared.door.lease_beside(self.local.ip(), LEASE_LIMIT).ok_or_else(busy)?;
+        let lease = door.lease_beside(address, LEASE_LIMIT).ok_or_else(blocked)?;
         let listener = sockets::listen_beside(self.local, &self.params)?;
-        Ok(Some((lease, listener)))
+        Ok(Way::Beside(listener, lease))
     }
 
     /// Waits for all streams. Connections of others that come in beside are led to where they belong.
-    fn collect(
-        &mut self,
-        streams: &Receiver<Arrival>,
-        beside: Option<&Socket>,
-        until_ns: u64,
-    ) -> Result<Vec<Arrival>, TestError> {
+    fn collect(&mut self, streams: &Receiver<Arrival>, way: &Way) -> Result<Vec<Arrival>, TestError> {
+        let wanted = self.params.streams() as usize;
         let mut arrivals = Vec::new();
-        while arrivals.len() < self.params.streams() as usize {
-            if let Some(listener) = beside {
+        let mut last_ns = clock::monotonic_ns();
+        loop {
+            if let Way::Beside(listener, _) = way {
                 self.shared.accept_all(listener, self.tell);
             }
+            let before = arrivals.len();
             arrivals.extend(streams.try_iter());
+            if arrivals.len() == wanted {
+                return Ok(arrivals);
+            }
             let now_ns = clock::monotonic_ns();
-            if now_ns >= until_ns {
-                let reason = "streams missing".into();
-                return Err(TestError::Refused { code: ErrorCode::NO_DATA, reason });
+            if arrivals.len() > before {
+                last_ns = now_ns;
             }
-            if arrivals.len() < self.params.streams() as usize {
-                self.wait(now_ns + STREAM_POLL_NS)?;
-            }
+            self.check_next_stream(last_ns)?;
+            self.wait(now_ns + STREAM_POLL_NS)?;
         }
-        if let Some(listener) = beside {
-            self.shared.accept_all(listener, self.tell);
+    }
+
+    /// A client that opens no more streams keeps others waiting.
+    fn check_next_stream(&self, last_ns: u64) -> Result<(), TestError> {
+        if clock::monotonic_ns() - last_ns < NEXT_STREAM_NS {
+            return Ok(());
         }
-        Ok(arrivals)
+        let reason = format!("no further stream within {} s", NEXT_STREAM_NS / 1_000_000_000);
+        Err(TestError::Refused { code: ErrorCode::NO_DATA, reason })
     }
 
     fn apply_accepted(&self, socket: &Socket) -> Result<(), TestError> {
@@ -343,36 +344,24 @@ impl Session<'_> {
     }
 
     fn accept_udp(&mut self, traffic: &mut Traffic) -> Result<(), TestError> {
-        let busy =
-            || TestError::Refused { code: ErrorCode::STREAM, reason: "other tests block the port".into() };
-        let lease = self.shared.door.lease_hellos(self.address.ip(), LEASE_LIMIT).ok_or_else(busy)?;
-        let until_ns = clock::monotonic_ns() + STREAMS_NS;
-        let bytes = self.control.accept(clock::monotonic_ns());
+        let lease = self.shared.door.lease_hellos(self.address.ip(), LEASE_LIMIT).ok_or_else(blocked)?;
+        let mut last_ns = clock::monotonic_ns();
+        let bytes = self.control.accept(last_ns);
         self.pump.send(&bytes)?;
         let mut known = Vec::new();
         while traffic.len() < self.params.streams() as usize {
-            let Some(remote) = self.next_hello(&lease, until_ns)? else { continue };
-            if known.contains(&remote) {
+            let hello = lease.hellos.recv_timeout(Duration::from_nanos(STREAM_POLL_NS)).ok();
+            let Some(remote) = hello.filter(|remote| !known.contains(remote)) else {
+                self.check_next_stream(last_ns)?;
+                self.wait(0)?;
                 continue;
-            }
+            };
             known.push(remote);
             let socket = self.open_udp(remote)?;
             traffic.add(socket)?;
+            last_ns = clock::monotonic_ns();
         }
         Ok(())
-    }
-
-    fn next_hello(&mut self, lease: &HelloLease, until_ns: u64) -> Result<Option<SocketAddr>, TestError> {
-        if let Ok(remote) = lease.hellos.recv_timeout(Duration::from_nanos(STREAM_POLL_NS)) {
-            return Ok(Some(remote));
-        }
-        let now_ns = clock::monotonic_ns();
-        if now_ns >= until_ns {
-            let reason = "UDP streams missing".into();
-            return Err(TestError::Refused { code: ErrorCode::NO_DATA, reason });
-        }
-        self.wait(now_ns)?;
-        Ok(None)
     }
 
     /// The socket of one UDP stream, connected before its peer is answered.
@@ -445,6 +434,17 @@ impl Session<'_> {
         }
         emit(event);
     }
+}
+
+/// How a test's TCP streams come in.
+enum Way {
+    General(#[expect(dead_code, reason = "held until the streams are there")] PlainLease),
+    // In this order: the listener is closed before others may go on.
+    Beside(Socket, #[expect(dead_code, reason = "held until the listener is closed")] BesideLease),
+}
+
+fn blocked() -> TestError {
+    TestError::Refused { code: ErrorCode::STREAM, reason: "other tests block the way to streams".into() }
 }
 
 fn refused(refusal: Refusal) -> TestError {

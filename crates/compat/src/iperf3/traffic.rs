@@ -213,7 +213,15 @@ impl Traffic {
         }
         let end_ns = self.target_end_ns().unwrap_or_else(clock::monotonic_ns);
         self.end_ns = Some(end_ns);
-        self.progress.as_mut().and_then(|p| p.finish(end_ns))
+        let interval = self.progress.as_mut().and_then(|p| p.finish(end_ns));
+        if self.server && self.params.transport == Transport::Tcp {
+            // A client up to 3.15 may be waiting for the rest of a block, and would never send its results.
+            for stream in self.senders() {
+                // The client may have closed it already.
+                let _closed = stream.socket.shutdown(std::net::Shutdown::Write);
+            }
+        }
+        interval
     }
 
     /// A receiver of a set number of bytes is given time for those under way; returns when the last came.
