@@ -87,6 +87,11 @@ impl NodeError {
         matches!(&self.cause, NodeFailure::Secret(_) | NodeFailure::Refused { kind: Refusal::Permission, .. })
     }
 
+    /// Whether the node could be asked and refused, be it for want of a permission, of sense or of the means.
+    pub fn is_refusal(&self) -> bool {
+        matches!(&self.cause, NodeFailure::Refused { .. })
+    }
+
     /// Whether the request made no sense to the node.
     pub fn is_usage(&self) -> bool {
         matches!(&self.cause, NodeFailure::Refused { kind: Refusal::Usage, .. })

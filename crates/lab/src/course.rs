@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use linerate_model::event::Event;
 use linerate_model::hazard::{Hazard, HazardKind};
 use linerate_model::record::{Outcome, Record};
+use linerate_model::trial::SettingLevel;
 
 use crate::join::Place;
 use crate::plan::{Plan, Repeats};
@@ -31,8 +32,8 @@ pub fn run(
     let mut course = Course::new(plan, done);
     tell(plan.announcement(course.finished.len()));
     let mut session = Session::new(bench, run_id, Duration::from_nanos(plan.settle_ns), stop);
-    let outcome = session
-        .rehearse(&plan.combinations)
+    let outcome = course
+        .rehearse(&mut session, tell)
         .and_then(|()| blocks(&mut session, &mut course, done, stop, tell));
     // What went wrong first is told; an agent whose controller is lost puts everything back by itself.
     let restored = session.put_back();
@@ -50,7 +51,7 @@ fn blocks(
     let mut sequence = done.iter().map(|r| r.sequence + 1).max().unwrap_or(0);
     for block in 0_u32.. {
         for combination in plan.order(block) {
-            if course.finished.contains(&(combination, block)) {
+            if course.finished.contains(&(combination, block)) || course.skipped.contains(&combination) {
                 continue;
             }
             if stop.load(Ordering::Relaxed) {
@@ -84,6 +85,8 @@ struct Course<'a> {
     plan: &'a Plan,
     /// (combination, block) of every complete trial.
     finished: BTreeSet<(usize, u32)>,
+    /// Combinations that a node refuses.
+    skipped: BTreeSet<usize>,
     records: Vec<Record>,
     begun: Instant,
     /// Time that a run which goes on has spent before.
@@ -104,9 +107,44 @@ impl<'a> Course<'a> {
             plan,
             finished: records.iter().filter_map(at).collect(),
             spent: Duration::from_nanos(records.iter().map(trial_ns).sum()),
+            skipped: BTreeSet::new(),
             records,
             begun: Instant::now(),
         }
+    }
+
+    /// Finds out before any traffic which settings the nodes take.
+    fn rehearse(&mut self, session: &mut Session<'_>, tell: &mut dyn FnMut(Event)) -> Result<(), RunError> {
+        if !self.plan.skip_refused {
+            return session.rehearse(&self.plan.combinations);
+        }
+        let mut rehearsed: Vec<&[SettingLevel]> = vec![&[]];
+        for trial in &self.plan.combinations {
+            let settings = trial.settings.as_slice();
+            if rehearsed.contains(&settings) {
+                continue;
+            }
+            rehearsed.push(settings);
+            match session.rehearse(std::slice::from_ref(trial)) {
+                Ok(()) => {}
+                Err(RunError::Node(error)) if error.is_refusal() => {
+                    session.put_back()?;
+                    let skipped = self.skip(settings);
+                    let (settings, reason) = (settings.to_vec(), error.to_string());
+                    tell(Event::Skipped { settings, combinations: skipped, reason });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out all combinations with these settings; returns how many they are.
+    fn skip(&mut self, settings: &[SettingLevel]) -> usize {
+        let all = self.plan.combinations.iter().enumerate();
+        let those: Vec<usize> = all.filter(|(_, t)| t.settings == settings).map(|(at, _)| at).collect();
+        self.skipped.extend(&those);
+        those.len()
     }
 
     /// Notes a trial; gives what is to be distrusted of it in the light of the others.

@@ -20,6 +20,9 @@ pub struct Plan {
     pub repeats: Repeats,
     /// Pause after a setting changed, nanoseconds.
     pub settle_ns: u64,
+    /// A combination whose settings a node refuses is left out, rather than the run given up.
+    #[serde(default)]
+    pub skip_refused: bool,
 }
 
 /// When a run is enough.

@@ -43,6 +43,8 @@ pub(crate) struct Asked {
     pub(crate) excluded: Vec<Vec<Level>>,
     pub(crate) repeats: Repeats,
     pub(crate) settle_ns: u64,
+    /// What a node refuses is left out.
+    pub(crate) skip_refused: bool,
     /// Seed of the order; none is one drawn for this run.
     pub(crate) seed: Option<u64>,
 }
@@ -89,7 +91,13 @@ impl Asked {
             Some(seed) => seed,
             None => draw_seed()?,
         };
-        Ok(Plan { combinations, seed, repeats: self.repeats, settle_ns: self.settle_ns })
+        Ok(Plan {
+            combinations,
+            seed,
+            repeats: self.repeats,
+            settle_ns: self.settle_ns,
+            skip_refused: self.skip_refused,
+        })
     }
 
     /// Nonsense is refused before any node is asked; what depends on the path is checked again once it is known.
@@ -143,6 +151,7 @@ mod tests {
             excluded,
             repeats: Repeats::Fixed(1),
             settle_ns: DEFAULT_SETTLE_NS,
+            skip_refused: false,
             seed: Some(1),
         }
     }

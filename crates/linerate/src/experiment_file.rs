@@ -61,12 +61,13 @@ fn parse(text: &str) -> Parsed<Asked> {
             "factors" => file.factors(table(value)?)?,
             "exclude" => file.exclude(value)?,
             "seed" => file.seed = Some(whole(value)?),
+            "skip-refused" => file.skip_refused = list(value)? == "true",
             "workloads" => {}
             _ => {
                 return mistake(
                     at,
                     format!(
-                        "there is no '{name}'; there are nodes, timing, repeats, factors, workloads, exclude and seed"
+                        "there is no '{name}'; there are nodes, timing, repeats, factors, workloads, exclude, skip-refused and seed"
                     ),
                 );
             }
@@ -89,6 +90,7 @@ struct File {
     factors: Vec<(String, String, Range<usize>, usize)>,
     groups: Vec<Experiment>,
     excluded: Vec<Vec<Level>>,
+    skip_refused: bool,
     seed: Option<u64>,
 }
 
@@ -261,6 +263,7 @@ impl File {
             excluded: self.excluded,
             repeats: self.repeats.unwrap_or(Repeats::Fixed(1)),
             settle_ns: self.settle_ns.unwrap_or(DEFAULT_SETTLE_NS),
+            skip_refused: self.skip_refused,
             seed: self.seed,
         })
     }

@@ -74,6 +74,7 @@ pub(crate) fn from_options(traffic: &TrafficArgs) -> Result<Asked, Failure> {
         excluded: Vec::new(),
         repeats: Repeats::Fixed(1),
         settle_ns: DEFAULT_SETTLE_NS,
+        skip_refused: false,
         seed: None,
     })
 }

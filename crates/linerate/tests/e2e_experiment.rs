@@ -251,10 +251,43 @@ fn ab_decides_a_difference_that_is_there() {
 }
 
 #[test]
+fn settings_are_factors_and_what_is_refused_is_left_out_where_that_is_asked_for() {
+    need!(netns());
+    let home = Home::new("settings");
+    let text = |skip: bool| {
+        format!(
+            "skip-refused = {skip}\n[timing]\ntime = 0.1\nwarmup = 0\nsettle = 0\n[[workloads]]\n\
+             workload = \"tcp-stream\"\n\"dut.tso\" = [\"on\", \"off\"]\n[[workloads]]\n\
+             workload = \"tcp-stream\"\n\"dut.rx-usecs\" = [0, 50]\n"
+        )
+    };
+    let strict = home.write("strict.toml", &text(false));
+    let refused = home.run(&format!("run -f {} --json", strict.display()));
+    assert!(!refused.status.success());
+    assert!(
+        stderr(&refused).contains("rx-usecs") || stderr(&refused).contains("coalesce"),
+        "{}",
+        stderr(&refused)
+    );
+    let skipping = home.write("skipping.toml", &text(true));
+    let output = home.run(&format!("run -f {} --json", skipping.display()));
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("dut.rx-usecs=50 are left out"), "{}", stderr(&output));
+    let records = linerate_report::parse_json(&String::from_utf8_lossy(&output.stdout)).unwrap();
+    let levels: Vec<_> = records.iter().map(|r| r.trial.settings[0].value.as_str()).collect();
+    assert_eq!(levels, ["on", "off"]);
+    let tso = |r: &Record| {
+        let link = r.dut.environment.link.as_ref().unwrap();
+        link.features["tx-tcp-segmentation"].on
+    };
+    assert_eq!(records.iter().map(tso).collect::<Vec<_>>(), [true, false]);
+}
+
+#[test]
 fn the_examples_are_good_plans() {
     let home = Home::new("examples");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let entries = std::fs::read_dir(folder).unwrap();
     for path in entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "toml")) {
         assert!(home.good(&format!("run -f {} --plan", path.display())).contains("first block"));
     }

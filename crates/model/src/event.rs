@@ -2,7 +2,7 @@
 
 use crate::reading::IntervalReading;
 use crate::record::Record;
-use crate::trial::{Side, Trial};
+use crate::trial::{SettingLevel, Side, Trial};
 
 /// Something happened in a run.
 #[derive(Debug, Clone)]
@@ -13,6 +13,15 @@ pub enum Event {
         trials: usize,
         /// How long they take together if all goes well, nanoseconds; `None` where counts end them.
         expected_ns: Option<u64>,
+    },
+    /// Combinations are left out of the run: a node refuses their settings.
+    Skipped {
+        /// The settings.
+        settings: Vec<SettingLevel>,
+        /// How many combinations have them.
+        combinations: usize,
+        /// The node's words.
+        reason: String,
     },
     /// A trial begins.
     TrialStarted {

@@ -97,6 +97,13 @@ pub(super) fn figures(records: &[&Record]) -> Vec<Figure> {
     if records[0].trial.workload.kind().is_udp() && !transactional {
         figures.push(Figure::new(["packets", "/s"], |r| r.summary.packets_per_second, numbers::count));
     }
+    if !transactional {
+        figures.push(Figure::new(
+            ["system", "s dut"],
+            |r| Some(r.dut.reading.meter.cpu.total.system_ns as f64 / 1e9),
+            |seconds| numbers::significant(seconds, 3),
+        ));
+    }
     figures.push(Figure::new(
         ["lost", "%"],
         |r| r.summary.loss.as_ref().map(|l| l.lost_percent),

@@ -24,9 +24,12 @@ const IN_A_CELL: usize = 2;
 
 impl<'a> Layout<'a> {
     /// As asked for; else, of the factors that vary, the last but one is the rows, the last the columns, and those before
-    /// stand above. A single one is the rows.
+    /// stand above. A single one is the rows. Where most combinations did not run, all are rows.
     pub(super) fn new(records: &[&'a Record], pivot: &PivotOptions) -> Self {
         let varied: Vec<String> = varied(records);
+        if pivot == &PivotOptions::default() && is_sparse(records, &varied) {
+            return Self { records: records.to_vec(), above: Vec::new(), rows: varied, cols: None };
+        }
         let asked = |name: &String| pivot.rows.contains(name) || pivot.cols.as_ref() == Some(name);
         let mut free: Vec<String> = varied.iter().filter(|name| !asked(name)).cloned().collect();
         let mut rows: Vec<String> = pivot.rows.iter().filter(|n| varied.contains(n)).cloned().collect();
@@ -120,6 +123,12 @@ impl<'a> Layout<'a> {
         all.extend(lines(&head, rows, self.rows.len()));
         all
     }
+}
+
+/// Whether so many combinations of levels did not run that tables of them would be mostly empty.
+fn is_sparse(records: &[&Record], varied: &[String]) -> bool {
+    let product: usize = varied.iter().map(|name| levels_of(records.iter().copied(), name).len()).product();
+    product > 2 * combinations(records, varied).len()
 }
 
 /// What tells workloads apart stands above rather than beside.

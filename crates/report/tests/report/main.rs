@@ -6,6 +6,7 @@ mod documents;
 mod html;
 mod json;
 mod live;
+mod pivot;
 mod random;
 mod samples;
 mod schema;
