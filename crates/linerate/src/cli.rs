@@ -332,7 +332,7 @@ pub(crate) struct ServeArgs {
     pub(crate) bind: Option<std::net::IpAddr>,
     #[command(flatten)]
     pub(crate) protocols: ProtocolArgs,
-    /// Most clients at once.
+    /// Most clients at once; those of iperf3 are counted apart.
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub(crate) max_clients: usize,
     /// Longest trial, seconds.

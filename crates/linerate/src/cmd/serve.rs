@@ -13,6 +13,7 @@ use linerate_model::units::{Rate, RateUnit, parse_seconds_ns};
 use crate::cli::ServeArgs;
 use crate::failure::Failure;
 use crate::serve::activation::Handed;
+use crate::serve::iperf3::{self, Iperf3Options};
 use crate::serve::protocols::Protocol;
 use crate::serve::standins::{self, Limits};
 use crate::serve::stats::Stats;
@@ -23,7 +24,8 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
     let admission = admission(&args)?;
     let stop = signals::stop_flag()?;
     signals::arm_second(&stop);
-    let doors = doors(&args, &admission, &limits(&args, &stop)?)?;
+    let limits = limits(&args, &stop)?;
+    let doors = doors(&args, &admission, &limits)?;
     for door in &doors {
         let address = door.address().map_err(Failure::node)?;
         tracing::info!(protocol = door.name, %address, "serving");
@@ -37,6 +39,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
         stats.count(protocol, &event);
         log(protocol, event);
     };
+    serve_iperf3(&args, &limits, tell.clone())?;
     server::run(&doors, &admission, &stop, tell)
         .map_err(|e| Failure::node(format!("wait for clients: {e}")))?;
     tracing::info!("stopped by a signal");
@@ -69,6 +72,7 @@ fn doors(args: &ServeArgs, admission: &Admission, limits: &Limits) -> Result<Vec
             Protocol::Linerate => server::own_service(own.clone()),
             Protocol::Netperf => standins::netperf_service(limits),
             Protocol::Ttcp => standins::ttcp_service(limits),
+            Protocol::Iperf3 => continue, // it has a server of its own
         };
         let door = match handed.on_port(port) {
             Some(listener) => Door::over(protocol.name(), listener, service),
@@ -87,6 +91,21 @@ fn doors(args: &ServeArgs, admission: &Admission, limits: &Limits) -> Result<Vec
     }
     handed.finish()?;
     Ok(doors)
+}
+
+fn serve_iperf3(
+    args: &ServeArgs,
+    limits: &Limits,
+    tell: impl Fn(&'static str, ServerEvent) + Send + Sync + 'static,
+) -> Result<(), Failure> {
+    let Some((_, port)) = args.protocols.chosen()?.into_iter().find(|(p, _)| *p == Protocol::Iperf3) else {
+        return Ok(());
+    };
+    let clients = if args.protocols.one_at_a_time { 1 } else { args.max_clients };
+    let options = Iperf3Options { bind: args.bind, port, allow: args.allow.clone(), clients };
+    let port = iperf3::start(options, limits, Arc::new(tell))?;
+    tracing::info!(protocol = "iperf3", port, "serving");
+    Ok(())
 }
 
 /// A port that somebody else has is the likeliest failure: say the two ways out.

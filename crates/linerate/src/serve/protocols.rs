@@ -12,6 +12,8 @@ pub(crate) enum Protocol {
     Linerate,
     /// netperf's.
     Netperf,
+    /// iperf3's.
+    Iperf3,
     /// ttcp's.
     Ttcp,
 }
@@ -35,6 +37,15 @@ pub(crate) struct ProtocolArgs {
     /// Leave out netperf.
     #[arg(long)]
     no_netperf: bool,
+    /// Port for iperf3, TCP and UDP.
+    #[arg(long, default_value_t = 5201)]
+    iperf3_port: u16,
+    /// Leave out iperf3.
+    #[arg(long)]
+    no_iperf3: bool,
+    /// Serve one iperf3 client at a time and call the server busy to others, as iperf3 does.
+    #[arg(long)]
+    pub(crate) one_at_a_time: bool,
     /// Port for ttcp, TCP and UDP.
     #[arg(long, default_value_t = 5001)]
     ttcp_port: u16,
@@ -52,6 +63,7 @@ impl ProtocolArgs {
         let all = [
             (Protocol::Linerate, self.port, self.no_linerate),
             (Protocol::Netperf, self.netperf_port, self.no_netperf),
+            (Protocol::Iperf3, self.iperf3_port, self.no_iperf3),
             (Protocol::Ttcp, self.ttcp_port, self.no_ttcp),
         ];
         let wanted = |protocol| self.only.is_empty() || self.only.contains(&protocol);
@@ -73,6 +85,7 @@ impl Protocol {
         match self {
             Self::Linerate => "linerate",
             Self::Netperf => "netperf",
+            Self::Iperf3 => "iperf3",
             Self::Ttcp => "ttcp",
         }
     }
