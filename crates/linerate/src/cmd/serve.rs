@@ -71,6 +71,7 @@ fn doors(args: &ServeArgs, admission: &Admission, limits: &Limits) -> Result<Vec
         let service = match protocol {
             Protocol::Linerate => server::own_service(own.clone()),
             Protocol::Netperf => standins::netperf_service(limits),
+            Protocol::Uperf => standins::uperf_service(limits),
             Protocol::Ttcp => standins::ttcp_service(limits),
             Protocol::Iperf3 => continue, // it has a server of its own
         };

@@ -14,6 +14,8 @@ pub(crate) enum Protocol {
     Netperf,
     /// iperf3's.
     Iperf3,
+    /// uperf's.
+    Uperf,
     /// ttcp's.
     Ttcp,
 }
@@ -46,6 +48,12 @@ pub(crate) struct ProtocolArgs {
     /// Serve one iperf3 client at a time and call the server busy to others, as iperf3 does.
     #[arg(long)]
     pub(crate) one_at_a_time: bool,
+    /// Port for uperf.
+    #[arg(long, default_value_t = 20000)]
+    uperf_port: u16,
+    /// Leave out uperf.
+    #[arg(long)]
+    no_uperf: bool,
     /// Port for ttcp, TCP and UDP.
     #[arg(long, default_value_t = 5001)]
     ttcp_port: u16,
@@ -64,6 +72,7 @@ impl ProtocolArgs {
             (Protocol::Linerate, self.port, self.no_linerate),
             (Protocol::Netperf, self.netperf_port, self.no_netperf),
             (Protocol::Iperf3, self.iperf3_port, self.no_iperf3),
+            (Protocol::Uperf, self.uperf_port, self.no_uperf),
             (Protocol::Ttcp, self.ttcp_port, self.no_ttcp),
         ];
         let wanted = |protocol| self.only.is_empty() || self.only.contains(&protocol);
@@ -86,6 +95,7 @@ impl Protocol {
             Self::Linerate => "linerate",
             Self::Netperf => "netperf",
             Self::Iperf3 => "iperf3",
+            Self::Uperf => "uperf",
             Self::Ttcp => "ttcp",
         }
     }

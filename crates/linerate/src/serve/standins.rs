@@ -1,4 +1,4 @@
-//! What serves the clients of other tools: netperf and ttcp, each client on a thread of its own.
+//! What serves the clients of other tools: netperf, uperf and ttcp, each client on a thread of its own.
 
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use linerate_agent::server::{Admission, Served, Service, Visitor};
 use linerate_compat::netperf::serve as netperf;
 use linerate_compat::ttcp;
+use linerate_compat::uperf::slave as uperf;
 
 use crate::failure::Failure;
 
@@ -69,6 +70,20 @@ fn log_netperf(client: SocketAddr, event: &netperf::ServeEvent) {
         }
         netperf::ServeEvent::Failed(reason) => tracing::warn!(protocol, %client, reason, "test failed"),
     }
+}
+
+/// Is the slave of uperf masters.
+pub(crate) fn uperf_service(limits: &Limits) -> Service {
+    let stop = Arc::clone(&limits.stop);
+    let allowed = uperf::Limits { max_duration: limits.max_duration, ..uperf::Limits::default() };
+    client_service(move |stream, client| {
+        let summary = uperf::serve_connection(stream, &allowed, &stop)
+            .map_err(|error| format!("control connection: {error}"))?;
+        let uperf::SlaveSummary { strands, bytes, operations, elapsed_ns, failure, .. } = summary;
+        let seconds = elapsed_ns as f64 / 1e9;
+        tracing::info!(protocol = "uperf", %client, strands, bytes, operations, seconds, "test");
+        failure.map_or(Ok(()), Err)
+    })
 }
 
 /// Takes what ttcp transmitters send over TCP.
