@@ -28,7 +28,8 @@ pub fn verdict_table(matches: &[Match<'_>], names: &Names, rule: &Rule) -> Resul
     Ok(VerdictTable {
         base: names.base.clone(),
         new: names.new.clone(),
-        confidence_percent: rule.confidence.share() * 100.0,
+        // Two decimals: what is left of 95 % after several looks has many.
+        confidence_percent: (rule.confidence.share() * 1e4).round() / 100.0,
         margin_percent: rule.margin * 100.0,
         rows: rows.into_iter().map(|row| verdict_row(row, matches)).collect(),
     })
