@@ -8,6 +8,8 @@ use std::{
 };
 
 use nix::{
+    errno::Errno,
+    fcntl::{Flock, FlockArg},
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
@@ -105,8 +107,15 @@ impl Display for Leaks {
 fn namespaces() -> BTreeSet<String> {
     let own = format!("{NAME_PREFIX}{}-", process::id());
     let mut names = names_in("/run/netns");
-    names.retain(|name| name.starts_with(&own) || !is_of_a_test(name));
+    names.retain(|name| name.starts_with(&own) || !(is_of_a_test(name) || is_of_a_living_run(name)));
     names
+}
+
+/// `lr-ID-dut` or `lr-ID-peer`, whose lock a process holds: another run's, or a process that is found as left behind itself.
+fn is_of_a_living_run(name: &str) -> bool {
+    let id = name.strip_prefix("lr-").and_then(|rest| rest.rsplit_once('-')).map_or("", |(id, _)| id);
+    let Ok(file) = fs::File::open(format!("/run/linerate/lab-{id}.lock")) else { return false };
+    matches!(Flock::lock(file, FlockArg::LockSharedNonblock), Err((_, Errno::EWOULDBLOCK)))
 }
 
 /// `lr-tDIGITS-`: a program under test may name its own namespaces `lr-tap` or the like.
