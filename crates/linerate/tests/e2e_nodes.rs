@@ -390,7 +390,8 @@ fn serve_wants_its_secret_and_the_secret_never_crosses_the_wire() {
     }
     let port = free_tcp_port().to_string();
     let right = folder.file("right");
-    let options = ["serve", "--bind", "127.0.0.1", "--port", &port, "--secret-file", &right];
+    let own = ["serve", "--bind", "127.0.0.1", "--only", "linerate", "--port"];
+    let options = [&own[..], &[&port, "--secret-file", &right]].concat();
     let mut server = ChildGuard::spawn(linerate().command(&options));
     server.wait_for_text("serving", LIMIT);
     let relay = Relay::start(("127.0.0.1", port.parse().unwrap()));
@@ -413,8 +414,7 @@ fn serve_wants_its_secret_and_the_secret_never_crosses_the_wire() {
     }
     // A server that does not know the secret is found out, too.
     let plain_port = free_tcp_port().to_string();
-    let mut plain =
-        ChildGuard::spawn(linerate().command(&["serve", "--bind", "127.0.0.1", "--port", &plain_port]));
+    let mut plain = ChildGuard::spawn(linerate().command(&[&own[..], &[&plain_port]].concat()));
     plain.wait_for_text("serving", LIMIT);
     let node = format!("tcp:127.0.0.1:{plain_port}");
     let fooled =
@@ -425,7 +425,7 @@ fn serve_wants_its_secret_and_the_secret_never_crosses_the_wire() {
 #[test]
 fn serve_is_no_dut_and_listens_dual_stack() {
     let port = free_tcp_port().to_string();
-    let mut server = ChildGuard::spawn(linerate().command(&["serve", "--port", &port]));
+    let mut server = ChildGuard::spawn(linerate().command(&["serve", "--only", "linerate", "--port", &port]));
     server.wait_for_text("serving", LIMIT);
     for host in ["127.0.0.1", "::1"] {
         TcpStream::connect((host, port.parse().unwrap())).unwrap();
@@ -433,7 +433,7 @@ fn serve_is_no_dut_and_listens_dual_stack() {
     let node = format!("tcp:127.0.0.1:{port}");
     let refused = linerate().run(&["run", "local", "--dut", &node]).expect_code(2);
     assert!(refused.stderr.contains("make it the peer"), "{}", refused.stderr);
-    let second = linerate().run(&["serve", "--port", &port]).expect_code(3);
+    let second = linerate().run(&["serve", "--only", "linerate", "--port", &port]).expect_code(3);
     assert!(second.stderr.contains("in use"), "{}", second.stderr);
     assert!(Path::new(env!("CARGO_BIN_EXE_linerate")).exists());
 }
