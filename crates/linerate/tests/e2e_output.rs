@@ -1,7 +1,5 @@
 //! Where results go: stdout, files, pipes that close, disks that refuse.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint knows only test functions")]
-
 use std::process::Command;
 use std::time::Duration;
 
