@@ -10,9 +10,9 @@ use linerate_agent::server::{self, Admission, Door, ListenError, OwnOptions, Ser
 use linerate_model::exit::ExitCode;
 use linerate_model::units::{Rate, RateUnit, parse_seconds_ns};
 
-use crate::cli::ServeArgs;
 use crate::failure::Failure;
 use crate::serve::activation::Handed;
+use crate::serve::args::ServeArgs;
 use crate::serve::iperf3::{self, Iperf3Options};
 use crate::serve::protocols::Protocol;
 use crate::serve::standins::{self, Limits};
