@@ -11,6 +11,7 @@ pub mod event;
 pub mod exit;
 pub mod experiment;
 pub mod factor;
+pub mod fuzz;
 pub mod hazard;
 pub mod latency;
 pub mod limit;

@@ -1,6 +1,7 @@
 //! Where an agent runs.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -87,23 +88,34 @@ fn parse_host_port(text: &str) -> Result<(String, u16), &'static str> {
     const NO_HOST: &str = "tcp: needs HOST[:PORT], an IPv6 address in brackets";
     let parse_port = |port: &str| port.parse().ok().filter(|&p| p != 0).ok_or(BAD_PORT);
     let (host, port) = if let Some(rest) = text.strip_prefix('[') {
-        let (host, tail) = rest.split_once(']').ok_or(NO_HOST)?;
+        let (host, tail) = rest.split_once(']').filter(|(host, _)| is_ipv6(host)).ok_or(NO_HOST)?;
         match tail.strip_prefix(':') {
             Some(port) => (host, parse_port(port)?),
             None if tail.is_empty() => (host, DEFAULT_SERVE_PORT),
             None => return Err(NO_HOST),
         }
-    } else if text.matches(':').count() > 1 {
-        (text, DEFAULT_SERVE_PORT) // a bare IPv6 address
+    } else if is_ipv6(text) {
+        (text, DEFAULT_SERVE_PORT)
     } else if let Some((host, port)) = text.split_once(':') {
         (host, parse_port(port)?)
     } else {
         (text, DEFAULT_SERVE_PORT)
     };
-    if host.is_empty() {
+    let odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '[' | ']' | '/');
+    if host.is_empty() || host.contains(odd) {
         return Err(NO_HOST);
     }
     Ok((host.to_owned(), port))
+}
+
+/// An IPv6 address, with a zone where it has one (RFC 4007: `fe80::1%eth0`).
+fn is_ipv6(text: &str) -> bool {
+    let address = match text.split_once('%') {
+        Some((_, "")) => return false,
+        Some((address, _zone)) => address,
+        None => text,
+    };
+    address.parse::<Ipv6Addr>().is_ok()
 }
 
 impl fmt::Display for NodeUrl {
@@ -138,7 +150,15 @@ mod tests {
 
     #[test]
     fn every_kind_round_trips() {
-        for url in ["local", "netns:blue", "ssh:me@host", "ssh:alias", "tcp:host:99", "tcp:[fd00::1]:5212"] {
+        for url in [
+            "local",
+            "netns:blue",
+            "ssh:me@host",
+            "ssh:alias",
+            "tcp:host:99",
+            "tcp:[fd00::1]:5212",
+            "tcp:[fe80::1%eth0]:5",
+        ] {
             assert_eq!(url.parse::<NodeUrl>().unwrap().to_string(), url);
         }
         assert_eq!("tcp:fd00::1".parse::<NodeUrl>().unwrap().to_string(), "tcp:[fd00::1]:5212");
@@ -162,6 +182,12 @@ mod tests {
             "tcp:h:0",
             "tcp:h:x",
             "tcp:[::1",
+            "tcp:[h]:5",
+            "tcp:a:b:c",
+            "tcp:h:5:6",
+            "tcp:fe80::1%",
+            "tcp:a b",
+            "tcp:::1]:5",
             "udp:x",
         ] {
             assert!(url.parse::<NodeUrl>().is_err(), "{url}");

@@ -319,6 +319,14 @@ fn message_length(bytes: &[u8]) -> Result<usize, String> {
     Ok(length)
 }
 
+/// For fuzzers: reads any bytes as the kernel's answer to a request, attributes of refusals included.
+pub fn fuzz_decode<M: NetlinkDeserializable>(bytes: &[u8]) {
+    let sequence =
+        bytes.get(SEQUENCE_OFFSET..).and_then(|b| b.first_chunk()).map_or(0, |b| u32::from_ne_bytes(*b));
+    // What is wrong with them is of no interest here.
+    let _ = Exchange::<M>::new(sequence).take("fuzz", bytes);
+}
+
 const fn align(length: usize) -> usize {
     let to = NLMSG_ALIGNTO as usize;
     length.div_ceil(to) * to

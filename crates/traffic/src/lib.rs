@@ -12,6 +12,7 @@ mod control;
 mod endpoint;
 mod error;
 mod finish;
+pub mod fuzz;
 mod lane;
 mod latency;
 mod listen;

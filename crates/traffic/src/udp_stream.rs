@@ -88,6 +88,15 @@ fn decode(datagram: &[u8], tag: u16) -> Option<Header> {
     Some(Header { phase: Phase::from_number((word >> 62) as u8)?, sequence: word & SEQUENCE_MASK, sent_ns })
 }
 
+/// For fuzzers: reads any bytes as a datagram whose tag is whatever it says.
+pub(crate) fn fuzz_decode(datagram: &[u8]) {
+    let tag = datagram.get(6..8).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]) & 0x3fff);
+    if let Some(header) = decode(datagram, tag) {
+        assert_eq!(encode(header, tag), datagram[..HEADER], "a header has one form");
+        let _ = offset(header.sequence, datagram.len());
+    }
+}
+
 /// Where the payload of datagram `sequence` begins in the stream's; a stranger's number may be any.
 fn offset(sequence: u64, size: usize) -> u64 {
     sequence.wrapping_mul((size - HEADER) as u64)

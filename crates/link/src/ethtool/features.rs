@@ -79,7 +79,9 @@ fn set(reply: &Attributes<'_>, kind: u16) -> std::result::Result<BTreeMap<String
     reply.nest(kind)?.map_or_else(|| Ok(BTreeMap::new()), |set| bitset::decode(&set))
 }
 
-fn decode(reply: &Attributes<'_>) -> std::result::Result<BTreeMap<String, FeatureState>, DecodeError> {
+pub(super) fn decode(
+    reply: &Attributes<'_>,
+) -> std::result::Result<BTreeMap<String, FeatureState>, DecodeError> {
     // Only this set lists every feature that there is.
     let mut features: BTreeMap<_, _> = set(reply, FEATURES_HW)?
         .into_iter()

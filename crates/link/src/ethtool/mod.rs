@@ -7,6 +7,7 @@
 pub(crate) mod attribute;
 mod bitset;
 mod features;
+mod fuzz;
 mod message;
 mod parameters;
 mod physical;
@@ -20,6 +21,7 @@ use netlink_packet_generic::ctrl::{GenlCtrl, GenlCtrlCmd};
 use netlink_packet_generic::{GenlFamily, GenlMessage};
 
 pub use self::features::FeatureState;
+pub use self::fuzz::fuzz_decode;
 pub use self::parameters::{Group, Parameter};
 pub use self::physical::Physical;
 pub use self::rss::Rss;

@@ -184,7 +184,7 @@ fn encode(group: Group, name: &str, value: u32) -> Result<Attribute> {
     }
 }
 
-fn decode(
+pub(super) fn decode(
     group: Group,
     reply: &Attributes<'_>,
 ) -> std::result::Result<BTreeMap<String, Parameter>, DecodeError> {

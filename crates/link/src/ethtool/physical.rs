@@ -92,7 +92,7 @@ impl Ethtool {
     }
 }
 
-fn decode_modes(reply: &Attributes<'_>) -> std::result::Result<Physical, DecodeError> {
+pub(super) fn decode_modes(reply: &Attributes<'_>) -> std::result::Result<Physical, DecodeError> {
     let set = |kind| reply.nest(kind)?.map(|set| bitset::decode(&set)).transpose();
     Ok(Physical {
         // 0 and -1 both stand for unknown (SPEED_UNKNOWN, linux/ethtool.h).

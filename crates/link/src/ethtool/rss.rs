@@ -33,7 +33,7 @@ impl Ethtool {
     }
 }
 
-fn decode(reply: &Attributes<'_>) -> std::result::Result<Rss, DecodeError> {
+pub(super) fn decode(reply: &Attributes<'_>) -> std::result::Result<Rss, DecodeError> {
     let indirection = reply.bytes(RSS_INDIR).unwrap_or_default();
     let (words, rest) = indirection.as_chunks::<4>();
     if !rest.is_empty() {

@@ -67,7 +67,7 @@ impl Ethtool {
     }
 }
 
-fn decode(reply: &Attributes<'_>) -> std::result::Result<BTreeMap<u32, String>, DecodeError> {
+pub(super) fn decode(reply: &Attributes<'_>) -> std::result::Result<BTreeMap<u32, String>, DecodeError> {
     let mut names = BTreeMap::new();
     let Some(sets) = reply.nest(STRSET_STRINGSETS)? else { return Ok(names) };
     for set in sets.all(STRINGSETS_STRINGSET) {
