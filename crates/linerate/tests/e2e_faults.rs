@@ -44,7 +44,9 @@ fn start_flowing(wire: &Wire, options: &str) -> (ChildGuard, u32, u32) {
 fn agent_in(controller: u32, netns: &str) -> u32 {
     let list = format!("/proc/{controller}/task/{controller}/children");
     let in_netns = |pid: &&str| {
-        std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|words| words.contains(netns))
+        // Between fork and exec it still has the controller's words, in which both names are.
+        std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|words| words.contains("--stdio") && words.contains(netns))
     };
     eventually(LIMIT, &format!("an agent in {netns}"), || {
         let children = std::fs::read_to_string(&list).ok()?;

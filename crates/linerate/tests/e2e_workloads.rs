@@ -136,7 +136,10 @@ fn counts_agree(family: u8) {
             let sender = if from == Side::Dut { &record.dut } else { &record.peer };
             let again: u64 =
                 sender.reading.streams.iter().flat_map(|s| &s.tcp).map(|t| t.retransmitted_bytes).sum();
-            let payload = payload + again;
+            // What the socket had no room for had come.
+            let dropped: u64 =
+                record.peer.reading.streams.iter().filter_map(|s| s.udp).map(|u| u.socket_drops).sum();
+            let payload = payload + again + dropped * if family == 4 { 1472 } else { 1452 };
             let what = |by: &str| format!("{name} {options} IPv{family} from {from:?}, by {by}");
             assert_within(&what("the link"), 1.0, (bytes - packets * header) as f64, payload as f64);
             let above_ip = octets - packets * (header - 14);
@@ -355,7 +358,9 @@ fn an_open_loop_counts_latency_from_when_a_request_was_due() {
 fn agent_in(controller: u32, netns: &str) -> u32 {
     let list = format!("/proc/{controller}/task/{controller}/children");
     let in_netns = |pid: &&str| {
-        std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|words| words.contains(netns))
+        // Between fork and exec it still has the controller's words, in which both names are.
+        std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|words| words.contains("--stdio") && words.contains(netns))
     };
     eventually(SHORT, &format!("an agent in {netns}"), || {
         let children = std::fs::read_to_string(&list).ok()?;
