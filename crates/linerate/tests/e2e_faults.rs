@@ -228,7 +228,9 @@ fn a_signal_in_the_middle_keeps_and_shows_what_was_measured() {
     for (kind, workload) in
         [(Signal::SIGINT, "tcp-stream"), (Signal::SIGTERM, "tcp-rr"), (Signal::SIGINT, "udp-stream")]
     {
-        let (child, ..) = start_flowing(&wire, &format!("-w tcp-crr,{workload} -t 1.5 --warmup 0.1"));
+        // A seed with which the order is the one written.
+        let options = format!("-w tcp-crr,{workload} --seed 7 -t 1.5 --warmup 0.1");
+        let (child, ..) = start_flowing(&wire, &options);
         std::thread::sleep(Duration::from_millis(2600));
         child.signal(kind);
         let finished = child.wait_within(Duration::from_secs(5)).expect_code(5);
