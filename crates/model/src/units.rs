@@ -72,7 +72,7 @@ fn parse_scaled(text: &str, kilo: u64) -> Option<u64> {
         return None;
     }
     let denominator = 10_u128.pow(u32::try_from(frac.len()).ok()?);
-    let numerator = int.parse::<u128>().ok()? * denominator + frac.parse::<u128>().ok()?;
+    let numerator = u128::from(int.parse::<u64>().ok()?) * denominator + frac.parse::<u128>().ok()?;
     let scaled = numerator.checked_mul(u128::from(scale))?;
     if !scaled.is_multiple_of(denominator) {
         return None;
