@@ -2,6 +2,7 @@
 //!
 //! Even the loopback is one of an own namespace, so that the counters of link and stack see the tools and nothing else.
 
+use std::time::Duration;
 use std::{fs, process::Command};
 
 use linerate_testkit::{ChildGuard, Netns, Wire};
@@ -29,6 +30,15 @@ impl Place {
         let mut sleep = ends.server().command("sleep");
         sleep.arg("infinity");
         let server_view = ChildGuard::spawn(sleep);
+        // Until it sleeps it is still on its way into the namespace, and its view is that of ours.
+        let asleep = || {
+            fs::read_to_string(format!("/proc/{}/comm", server_view.pid()))
+                .ok()?
+                .trim()
+                .eq("sleep")
+                .then_some(())
+        };
+        linerate_testkit::eventually(Duration::from_secs(5), "a process in the server's namespace", asleep);
         Self { ends, server_view }
     }
 

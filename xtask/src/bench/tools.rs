@@ -100,7 +100,7 @@ impl fmt::Display for Tool {
 fn linerate(work: Work, place: &Place, time: &str) -> Plan {
     let (mut command, peer, dut) = place.linerate(&repository::linerate().to_string_lossy());
     command.args(["run", &peer, "--dut", &dut, "--family", "4", "--pin", "dut=0,peer=1"]);
-    command.args(["-t", time, "--warmup", "0.5", "--json"]);
+    command.args(["-t", time, "--warmup", "0.5", "--json", "--no-store"]);
     match work {
         Work::TcpStream | Work::TcpStreams4 => {
             command.args(["-w", "tcp-stream", "--size", "128K", "--streams", &work.streams().to_string()])
