@@ -5,6 +5,7 @@
 //!
 //! Units are in names (`_ns`, `_bytes`, `_bits_per_second`) or in types ([`units::ByteCount`], [`units::Rate`]).
 
+pub mod bench;
 pub mod counters;
 pub mod environment;
 pub mod event;
@@ -16,6 +17,7 @@ pub mod hazard;
 pub mod latency;
 pub mod limit;
 pub mod node;
+pub mod qualification;
 pub mod reading;
 pub mod record;
 pub mod summary;
