@@ -30,8 +30,12 @@ const HELLO_LIMIT: Duration = Duration::from_secs(30);
 /// How long the control connection may take to tell why a stream failed, nanoseconds.
 const REASON_NS: u64 = 200_000_000;
 
-/// Time that the last bytes of a set number get to reach the server's program, nanoseconds.
+/// Time that the last bytes of a set number get to reach the server's program, nanoseconds. iperf3's own server takes them no
+/// more once it is told of the end.
 const LAST_BYTES_NS: u64 = 3_000_000;
+
+/// The same for a file, which is worth nothing without its end, nanoseconds.
+const LAST_FILE_BYTES_NS: u64 = 50_000_000;
 
 /// What a client wants.
 #[derive(Debug, Clone, Default)]
@@ -233,7 +237,8 @@ impl Test<'_> {
         self.note_cpu();
         self.end_due_ns = u64::MAX;
         if !timed_out {
-            clock::sleep_until(clock::monotonic_ns() + LAST_BYTES_NS);
+            let patience_ns = if self.options.file.is_some() { LAST_FILE_BYTES_NS } else { LAST_BYTES_NS };
+            clock::sleep_until(clock::monotonic_ns() + patience_ns);
         }
         match self.control.end() {
             Some(bytes) => self.pump.send(&bytes),
@@ -256,6 +261,7 @@ impl Test<'_> {
             }
             ClientAction::Run => self.traffic.run()?,
             ClientAction::GiveResults => {
+                self.traffic.read_tail(None);
                 let now_ns = clock::monotonic_ns();
                 if let Some(progress) = self.traffic.progress() {
                     let results = outcome::results(progress, &self.params, self.own_cpu, now_ns, None);
@@ -266,8 +272,10 @@ impl Test<'_> {
             ClientAction::ServerResults(results) => self.far = Some(results),
             ClientAction::Finished => {
                 self.done = true;
+                self.traffic.read_tail(self.far.as_ref());
                 self.traffic.leave();
                 self.tell_end(tell);
+                return self.traffic.take_failure().map_or(Ok(()), Err);
             }
         }
         Ok(())
@@ -358,7 +366,7 @@ impl Test<'_> {
         if self.traffic.progress().is_none() {
             return;
         }
-        if let Some(interval) = self.traffic.finish() {
+        if let Some(interval) = self.traffic.cut() {
             tell(Event::Interval(interval));
         }
         self.note_cpu();

@@ -5,7 +5,9 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU8, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed,
+};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -94,6 +96,8 @@ pub(super) struct Shared {
     to_receive: AtomicI64,
     /// Senders whose work is not done.
     sending: AtomicUsize,
+    /// Receivers whose connection is not at its end.
+    receiving: AtomicUsize,
     limited: bool,
     /// Readable when the owner should look.
     pub(super) wake: EventFd,
@@ -111,6 +115,7 @@ impl Shared {
             to_send: AtomicI64::new(i64::MAX),
             to_receive: AtomicI64::new(i64::MAX),
             sending: AtomicUsize::new(0),
+            receiving: AtomicUsize::new(0),
             limited,
             wake,
             failure: Mutex::default(),
@@ -160,6 +165,15 @@ impl Shared {
         self.sending.load(Relaxed) == 0
     }
 
+    /// No receiver will take anything any more.
+    pub(super) fn receivers_left(&self) -> bool {
+        self.receiving.load(Ordering::Acquire) == 0
+    }
+
+    fn threads_of(&self, stream: &Stream) -> &AtomicUsize {
+        if stream.sends { &self.sending } else { &self.receiving }
+    }
+
     /// Senders stop. Receivers go on, so that the peer is never blocked.
     pub(super) fn stop(&self) {
         self.state.fetch_max(STOP, Relaxed);
@@ -188,11 +202,16 @@ impl Shared {
         *self.cpu.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A stream's end is no failure once the test is over.
     fn fail(&self, error: TestError) {
         if self.running() {
-            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-            self.wake();
+            self.fail_at_any_time(error);
         }
+    }
+
+    fn fail_at_any_time(&self, error: TestError) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.wake();
     }
 
     /// The owner looks now.
@@ -225,9 +244,7 @@ pub(super) fn spawn(
     file: SharedFile,
 ) -> Result<JoinHandle<()>, TestError> {
     let (stream, params, shared) = (stream.clone(), params.clone(), shared.clone());
-    if stream.sends {
-        shared.sending.fetch_add(1, Relaxed);
-    }
+    shared.threads_of(&stream).fetch_add(1, Relaxed);
     let name = if stream.sends { "iperf3-send" } else { "iperf3-recv" };
     let work = move || {
         // Due times are kept to the microsecond; the default slack is 50.
@@ -240,9 +257,8 @@ pub(super) fn spawn(
         };
         let used = CpuTime::of(UsageWho::RUSAGE_THREAD);
         shared.cpu.lock().unwrap_or_else(PoisonError::into_inner).add(used);
-        if stream.sends {
-            shared.sending.fetch_sub(1, Relaxed);
-        }
+        // Whoever sees that it left sees its counts too.
+        shared.threads_of(&stream).fetch_sub(1, Ordering::Release);
         match outcome {
             Ok(()) => shared.wake(),
             Err(error) => shared.fail(error),
@@ -345,7 +361,10 @@ fn receive_tcp(
                 shared.came(count);
                 if let Some(file) = file {
                     let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                    file.write_all(&buffer[..count]).map_err(|e| failed(stream, "write file", e))?;
+                    if let Err(error) = file.write_all(&buffer[..count]) {
+                        shared.fail_at_any_time(failed(stream, "write file", error));
+                        return Ok(());
+                    }
                 }
             }
             Err(Errno::EINTR | Errno::EAGAIN) => {}

@@ -137,6 +137,19 @@ impl Progress {
         (short >= 0.1 || interval.streams.iter().any(|s| s.bytes > 0)).then_some(interval)
     }
 
+    /// Bytes that came after the end, the last at `last_ns`, count like the others.
+    pub(super) fn count_tail(&mut self, last_ns: u64) {
+        let mut grew = false;
+        for index in (0..self.streams.len()).filter(|&i| !self.streams[i].sends) {
+            let counts = self.final_counts(index);
+            grew |= self.tracks[index].fixed.is_some_and(|before| counts.bytes > before.bytes);
+            self.tracks[index].fixed = Some(counts);
+        }
+        if grew {
+            self.end_ns = self.end_ns.map(|end_ns| end_ns.max(last_ns));
+        }
+    }
+
     /// Seconds that count, up to the end (or `now_ns` before it).
     pub(super) fn seconds(&self, now_ns: u64) -> f64 {
         self.end_ns.unwrap_or(now_ns).saturating_sub(self.zero_ns) as f64 / SECOND_NS
@@ -224,7 +237,7 @@ impl Progress {
         let mut counts = self.counts(index);
         let stream = &self.streams[index];
         if !stream.sends && !self.mptcp {
-            let arrived = TcpInfo::of(&*stream.socket).ok().and_then(|i| i.bytes_received);
+            let arrived = TcpInfo::of(&*stream.socket).ok().and_then(|i| arrived_bytes(&i));
             let arrived = arrived.map_or(0, |bytes| bytes.saturating_sub(self.cookie_bytes));
             counts.bytes = counts.bytes.max(arrived);
         }
@@ -280,6 +293,19 @@ impl Track {
         self.samples += 1;
         sample
     }
+}
+
+/// Bytes that arrived in order, read or not. The kernel counts the end of a connection as one; whether it is in there is unknown
+/// once the connection is closed.
+fn arrived_bytes(info: &TcpInfo) -> Option<u64> {
+    // Numbers of `enum tcp_state`, include/net/tcp_states.h.
+    const CLOSE: u8 = 7;
+    const BEHIND_THE_END: [u8; 4] = [6, 8, 9, 11];
+    if info.state == CLOSE {
+        return None;
+    }
+    let end = u64::from(BEHIND_THE_END.contains(&info.state));
+    info.bytes_received.map(|bytes| bytes.saturating_sub(end))
 }
 
 /// The number of a stream's descriptor.

@@ -312,3 +312,7 @@ pub(super) fn refuse(mut socket: &Socket, bytes: &[u8]) {
 #[cfg(test)]
 #[path = "server_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "tail_tests.rs"]
+mod tail_tests;

@@ -12,16 +12,19 @@ use crate::iperf3::report::End;
 use crate::iperf3::wire::{State, framed};
 
 /// A server on a port of its own, stopped when dropped.
-struct Running {
-    port: u16,
+pub(super) struct Running {
+    pub(super) port: u16,
     stop: Arc<AtomicBool>,
     told: Arc<Mutex<Vec<ServerEvent>>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Running {
-    fn start(limits: Limits) -> Self {
-        let options = ServerOptions { limits, interval_s: 0.2, ..ServerOptions::default() };
+    pub(super) fn start(limits: Limits) -> Self {
+        Self::with(ServerOptions { limits, interval_s: 0.2, ..ServerOptions::default() })
+    }
+
+    pub(super) fn with(options: ServerOptions) -> Self {
         let server = Server::bind(options).unwrap();
         let (stop, told) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
         let (stop_too, told_too) = (stop.clone(), told.clone());
@@ -33,7 +36,7 @@ impl Running {
         Self { port, stop, told, thread: Some(thread) }
     }
 
-    fn connect(&self, cookie: &Cookie) -> TcpStream {
+    pub(super) fn connect(&self, cookie: &Cookie) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         stream.write_all(cookie).unwrap();
@@ -41,7 +44,7 @@ impl Running {
     }
 
     /// A control connection that has sent these parameters and may open streams.
-    fn ask(&self, cookie: &Cookie, params: &Params) -> TcpStream {
+    pub(super) fn ask(&self, cookie: &Cookie, params: &Params) -> TcpStream {
         let mut control = self.connect(cookie);
         assert_eq!(read::<1>(&mut control), [State::ParamExchange.byte()]);
         control.write_all(&framed(&params.encode())).unwrap();
@@ -80,13 +83,13 @@ impl Drop for Running {
     }
 }
 
-fn read<const N: usize>(stream: &mut TcpStream) -> [u8; N] {
+pub(super) fn read<const N: usize>(stream: &mut TcpStream) -> [u8; N] {
     let mut bytes = [0; N];
     stream.read_exact(&mut bytes).unwrap();
     bytes
 }
 
-fn cookie(byte: u8) -> Cookie {
+pub(super) fn cookie(byte: u8) -> Cookie {
     [byte; COOKIE_LEN]
 }
 

@@ -393,8 +393,14 @@ impl Session<'_> {
         self.pump.send(&bytes)
     }
 
-    /// The client's results are here: nothing that counts can come any more.
+    /// The client's results say how much it sent: what of that is still under way is waited for.
     fn exchange(&mut self, far: &Results, emit: Emit<'_>) -> Result<(), TestError> {
+        if let Some(traffic) = &mut self.traffic {
+            traffic.read_tail(Some(far));
+            if let Some(error) = traffic.take_failure() {
+                return Err(error);
+            }
+        }
         let Some(own) = self.tell_end(Some(far), emit) else { return Err(TestError::ControlClosed) };
         let bytes = self.control.results(&own, clock::monotonic_ns());
         self.pump.send(&bytes)
@@ -421,7 +427,7 @@ impl Session<'_> {
             TestError::Interrupted => vec![State::ServerTerminate.byte()],
             other => other.code().message(other.errno()),
         };
-        if let Some(interval) = self.traffic.as_mut().and_then(Traffic::finish) {
+        if let Some(interval) = self.traffic.as_mut().and_then(Traffic::cut) {
             self.emit(Event::Interval(interval), emit);
         }
         self.tell_end(None, emit);

@@ -14,7 +14,7 @@ use super::lane::{self, Counters, CpuTime, Shared, SharedFile, Stream};
 use super::params::{Params, Transport};
 use super::progress::{Progress, descriptor};
 use super::report::{Interval, Started, StreamEnds};
-use super::results::CpuPercent;
+use super::results::{CpuPercent, Results};
 use super::{outcome, sockets};
 
 /// How long a sender in a call may take to notice the stop.
@@ -22,6 +22,18 @@ const STOP_LIMIT: Duration = Duration::from_millis(500);
 
 /// Time without progress after which unsent bytes are given up, nanoseconds.
 const DRAIN_STALL_NS: u64 = 1_000_000_000;
+
+/// Time without an arrival after which bytes under way are given up while their number is not known, nanoseconds.
+const QUIET_NS: u64 = 200_000_000;
+
+/// The same while it is known that more were sent, nanoseconds: a lost segment may be sent again late.
+const TAIL_QUIET_NS: u64 = 1_000_000_000;
+
+/// The same for datagrams, which nobody sends again, nanoseconds.
+const DATAGRAM_QUIET_NS: u64 = 100_000_000;
+
+/// Longest wait for the tail, nanoseconds: less than the 10 s that the far side waits for results.
+const TAIL_LIMIT_NS: u64 = 7_000_000_000;
 
 /// All streams of a test.
 pub(super) struct Traffic {
@@ -201,21 +213,40 @@ impl Traffic {
         self.end_ns.is_some()
     }
 
-    /// Stops senders and takes final counts. Receivers go on, uncounted for TCP.
+    /// Stops senders and takes final counts. Receivers go on; over TCP what still comes counts only where all that was sent
+    /// does (see [`Traffic::read_tail`]).
     pub(super) fn finish(&mut self) -> Option<Interval> {
         if self.end_ns.is_some() {
             return None;
         }
+        self.stop_senders();
+        let end_ns = self.own_end_ns().unwrap_or_else(clock::monotonic_ns);
+        self.close(end_ns)
+    }
+
+    /// As [`Traffic::finish`] for a test that failed: waits for nothing that is under way.
+    pub(super) fn cut(&mut self) -> Option<Interval> {
+        if self.end_ns.is_some() {
+            return None;
+        }
+        self.stop_senders();
+        self.close(clock::monotonic_ns())
+    }
+
+    fn stop_senders(&self) {
         self.shared.stop();
         let waited = clock::monotonic_ns();
         while !self.shared.senders_left() && clock::monotonic_ns() - waited < STOP_LIMIT.as_nanos() as u64 {
             thread::sleep(Duration::from_micros(200));
         }
-        let end_ns = self.target_end_ns().unwrap_or_else(clock::monotonic_ns);
+    }
+
+    fn close(&mut self, end_ns: u64) -> Option<Interval> {
         self.end_ns = Some(end_ns);
         let interval = self.progress.as_mut().and_then(|p| p.finish(end_ns));
         if self.server && self.params.transport == Transport::Tcp {
-            // A client up to 3.15 may be waiting for the rest of a block, and would never send its results.
+            // A client up to 3.15 may be waiting for the rest of a block, and would never send its results; and a client
+            // that takes all that was sent waits for its end.
             for stream in self.senders() {
                 // The client may have closed it already.
                 let _closed = stream.socket.shutdown(std::net::Shutdown::Write);
@@ -224,22 +255,88 @@ impl Traffic {
         interval
     }
 
-    /// A receiver of a set number of bytes is given time for those under way; returns when the last came.
-    fn target_end_ns(&self) -> Option<u64> {
-        let sends = self.streams.iter().any(|s| s.sends);
-        if sends || !self.server || self.params.target_bytes().is_none() {
+    /// Whether all that was sent counts, not just what came in time: a number of bytes or blocks, or a file.
+    fn whole(&self) -> bool {
+        self.params.target_bytes().is_some() || self.file.is_some()
+    }
+
+    /// A server's clock stops when the last byte came of a number that was asked for, or of a file: the client's word that the
+    /// test is over can overtake them.
+    fn own_end_ns(&self) -> Option<u64> {
+        if !self.server || !self.whole() || self.receivers().next().is_none() {
             return None;
         }
+        let counted = self.params.target_bytes().is_some() && self.senders().next().is_none();
+        let here = || if counted { self.shared.all_received() } else { self.nothing_unread() };
+        Some(self.read_until(here, QUIET_NS))
+    }
+
+    /// Reads what the far side sent before the end and what is still under way, or waits in the socket for a thread that is
+    /// late; `far` is what the far side says that it sent, where that is known yet. Bounded in time.
+    pub(super) fn read_tail(&mut self, far: Option<&Results>) {
+        match self.params.transport {
+            Transport::Udp => {
+                self.read_until(|| self.nothing_unread() && self.datagrams_are_here(far), DATAGRAM_QUIET_NS);
+            }
+            Transport::Tcp if self.whole() => {
+                let last_ns =
+                    self.read_until(|| self.nothing_unread() && self.bytes_are_here(far), TAIL_QUIET_NS);
+                if let Some(progress) = &mut self.progress {
+                    progress.count_tail(last_ns);
+                }
+            }
+            // What is still under way does not count, and nobody wants it.
+            Transport::Tcp => {}
+        }
+    }
+
+    /// Waits for `here`, for the end of all receivers, or until nothing came for `quiet_ns` with nothing left to read.
+    /// Returns when the last bytes came.
+    fn read_until(&self, here: impl Fn() -> bool, quiet_ns: u64) -> u64 {
+        let begin_ns = clock::monotonic_ns();
         let mut silence = Silence::default();
         loop {
             let now_ns = clock::monotonic_ns();
-            let bytes = self.bytes_so_far();
-            let quiet_ns = silence.note(bytes, now_ns);
-            if self.shared.all_received() || quiet_ns > 200_000_000 {
-                return Some(now_ns - quiet_ns.min(200_000_000));
+            let silent_ns = silence.note(self.received(), now_ns);
+            let given_up = silent_ns > quiet_ns && self.nothing_unread();
+            if here() || self.receivers_left() || given_up || now_ns - begin_ns > TAIL_LIMIT_NS {
+                return now_ns - silent_ns;
             }
             thread::sleep(Duration::from_micros(500));
         }
+    }
+
+    fn nothing_unread(&self) -> bool {
+        // Where the kernel does not tell, what comes or not decides.
+        self.receivers().all(|s| sockopt::unread_bytes(&*s.socket).unwrap_or(0) == 0)
+    }
+
+    /// Whether as many bytes came as the far side sent. Until that is known (a client's results go first), only the end of the
+    /// connections tells, which a server makes when it stops.
+    fn bytes_are_here(&self, far: Option<&Results>) -> bool {
+        let Some(far) = far else { return self.shared.all_received() };
+        self.streams.iter().enumerate().filter(|(_, s)| !s.sends).all(|(index, stream)| {
+            let omitted = self.progress.as_ref().map_or(0, |p| p.totals(index).omitted.bytes);
+            let sent = far.stream(index).map_or(0, |f| f.bytes.saturating_add(omitted));
+            stream.counters.bytes.load(Relaxed) >= sent
+        })
+    }
+
+    /// Whether the last datagram that the far side sent is here.
+    fn datagrams_are_here(&self, far: Option<&Results>) -> bool {
+        self.streams.iter().enumerate().filter(|(_, s)| !s.sends).all(|(index, stream)| {
+            let sent = far.and_then(|f| f.stream(index)).map_or(0, |f| f.packets);
+            stream.counters.packets.load(Relaxed) >= u64::try_from(sent).unwrap_or(0)
+        })
+    }
+
+    /// Whether no thread receives any more: connections are at their end.
+    fn receivers_left(&self) -> bool {
+        self.shared.receivers_left()
+    }
+
+    fn received(&self) -> u64 {
+        self.receivers().map(|s| s.counters.bytes.load(Relaxed)).sum()
     }
 
     /// Ends all threads and closes nothing yet. Counts are final afterwards.
@@ -266,6 +363,10 @@ impl Traffic {
 
     fn senders(&self) -> impl Iterator<Item = &Stream> {
         self.streams.iter().filter(|s| s.sends)
+    }
+
+    fn receivers(&self) -> impl Iterator<Item = &Stream> {
+        self.streams.iter().filter(|s| !s.sends)
     }
 
     fn set_target(&self) {
