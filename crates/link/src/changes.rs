@@ -7,6 +7,7 @@ use crate::journal::{Entry, Found, Journal, JournalFolder, LockedFolder};
 use crate::restore::{Report, put_back, require_free, restore_locked};
 use crate::rtnl::Rtnl;
 use crate::settings::key::{Key, Touched};
+use crate::settings::made::Made;
 use crate::settings::part::{Part, Scope};
 use crate::{links, netns, settings};
 use linerate_sys::netns_identity::NetnsIdentity;
@@ -14,6 +15,8 @@ use linerate_sys::netns_identity::NetnsIdentity;
 /// An owner whose controller was lost takes a moment to put its settings back.
 const PATIENCE: Duration = Duration::from_secs(3);
 const POLL: Duration = Duration::from_millis(20);
+/// Stands for the index of a link that is not there yet; no link ever has it.
+const NO_INDEX: u32 = i32::MAX as u32;
 
 /// The changes that one owner has made to a link, and what the link was like before. Dropping it puts everything back.
 #[derive(Debug)]
@@ -55,10 +58,18 @@ impl Changes {
     /// ([`LinkError::InUse`]) or that a dead one has left changed for good ([`LinkError::NotPutBack`]). What was changed
     /// until then stays so until [`Self::restore`].
     pub fn set(&mut self, key: &str, value: &str) -> Result<()> {
-        let wanted = settings::check(&self.link, key, value)?;
+        self.set_on(&self.link.clone(), key, value)
+    }
+
+    /// [`Self::set`] on another link of the same namespace.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn set_on(&mut self, link: &str, key: &str, value: &str) -> Result<()> {
+        let wanted = settings::check(link, key, value)?;
         let key = Key::parse(key)?;
-        self.keep(key.touched(&self.link, &wanted)?)?;
-        settings::write_checked(&self.link, &key, &wanted)
+        self.keep(key.touched(link, &wanted)?)?;
+        settings::write_checked(link, &key, &wanted)
     }
 
     /// Puts everything back, last change first, and reads it back. The journal goes once all is as it was.
@@ -79,11 +90,31 @@ impl Changes {
     }
 
     /// Writes to the journal what the parts are now, unless it has them already.
-    fn keep(&mut self, touched: Vec<Touched>) -> Result<()> {
-        let mut wanted = Vec::new();
+    pub(crate) fn keep(&mut self, touched: Vec<Touched>) -> Result<()> {
         let mut rtnl = Rtnl::open()?;
-        for touched in touched {
+        let placed = touched.into_iter().map(|touched| {
             let index = links::index_of(&mut rtnl, &touched.link)?;
+            Ok((index, touched))
+        });
+        self.keep_placed(placed.collect::<Result<_>>()?)
+    }
+
+    /// Writes to the journal that there is no link of this name yet.
+    pub(crate) fn keep_new_link(&mut self, name: &str) -> Result<()> {
+        let part = Part::Made(Made::Link { name: name.to_owned() });
+        let touched = Touched { link: name.to_owned(), part, optional: false };
+        self.keep_placed(vec![(NO_INDEX, touched)])
+    }
+
+    /// Whether a link of this name was made by this owner.
+    pub(crate) fn has_made(&self, name: &str) -> bool {
+        let part = Part::Made(Made::Link { name: name.to_owned() });
+        self.journal.as_ref().is_some_and(|journal| journal.has(NO_INDEX, &part))
+    }
+
+    fn keep_placed(&mut self, placed: Vec<(u32, Touched)>) -> Result<()> {
+        let mut wanted = Vec::new();
+        for (index, touched) in placed {
             let kept = self.journal.as_ref().is_some_and(|journal| journal.has(index, &touched.part));
             if !kept {
                 wanted.push((index, touched));
@@ -164,6 +195,7 @@ fn describe(part: &Part) -> String {
     match part {
         Part::Attribute(attribute) => attribute.key().to_owned(),
         Part::Sysctl(path) => format!("sysctl {path}"),
+        Part::Made(made) => made.item(),
         part => part.label(),
     }
 }

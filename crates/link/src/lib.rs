@@ -4,6 +4,7 @@
 //! Links, addresses and routes are read and changed over rtnetlink, offloads and driver parameters over the ethtool
 //! family of generic netlink ([`ethtool`]). A refusal comes back as an error with the kernel's own words.
 
+pub mod acts;
 pub mod address;
 pub mod changes;
 pub mod error;
@@ -13,6 +14,8 @@ pub mod journal;
 pub mod lab;
 mod lab_lock;
 pub mod links;
+mod make;
+mod neighbour;
 pub mod netns;
 mod raw;
 pub mod restore;

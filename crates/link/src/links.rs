@@ -117,6 +117,56 @@ pub fn set_up(name: &str, up: bool) -> Result<()> {
     })
 }
 
+/// Sets or clears a flag that is a link's by hand (`IFF_PROMISC`, `IFF_ALLMULTI`); `name` is what errors call it.
+///
+/// # Errors
+/// [`LinkError::NoSuchLink`], or the kernel's refusal.
+pub(crate) fn set_flag(link: &str, flag: LinkFlags, name: &str, on: bool) -> Result<()> {
+    let operation = format!("set {name} of {link} {}", if on { "on" } else { "off" });
+    change(link, &operation, |message| {
+        message.header.change_mask = flag;
+        message.header.flags = if on { flag } else { LinkFlags::empty() };
+    })
+}
+
+/// Sets a link's hardware address.
+///
+/// # Errors
+/// [`LinkError::NoSuchLink`], or the kernel's refusal: EADDRNOTAVAIL for an address that no host can have, EBUSY from
+/// drivers that take one only while the link is down.
+pub fn set_mac(name: &str, mac_address: [u8; 6]) -> Result<()> {
+    let operation = format!("set mac of {name} to {}", mac(&mac_address));
+    change(name, &operation, |message| {
+        message.attributes.push(LinkAttribute::Address(mac_address.to_vec()));
+    })
+}
+
+/// The link that this one is under (bridge or bond), if any.
+///
+/// # Errors
+/// [`LinkError::NoSuchLink`].
+pub fn master(name: &str) -> Result<Option<String>> {
+    let message = find(&mut Rtnl::open()?, name)?;
+    let index = message.attributes.iter().find_map(|attribute| match attribute {
+        LinkAttribute::Controller(index) if *index != 0 => Some(*index),
+        _ => None,
+    });
+    Ok(index.map(name_of).transpose()?.flatten())
+}
+
+/// Puts a link under a bridge or bond, or takes it out.
+///
+/// # Errors
+/// [`LinkError::NoSuchLink`] for either, or the kernel's refusal.
+pub fn set_master(name: &str, master: Option<&str>) -> Result<()> {
+    let index = master.map(|master| index_of(&mut Rtnl::open()?, master)).transpose()?.unwrap_or(0);
+    let operation = match master {
+        Some(master) => format!("put {name} under {master}"),
+        None => format!("take {name} from its master"),
+    };
+    change(name, &operation, |message| message.attributes.push(LinkAttribute::Controller(index)))
+}
+
 /// Sets a link's MTU, bytes.
 ///
 /// # Errors

@@ -1,5 +1,7 @@
 //! Netlink messages as the kernel sends them, for what must be put back exactly as it was.
 
+use std::net::IpAddr;
+
 pub(crate) use linerate_sys::netlink_raw::RawMessage as Raw;
 
 /// Appends an attribute, padded as netlink wants it.
@@ -15,6 +17,20 @@ pub(crate) fn push_attribute(payload: &mut Vec<u8>, kind: u16, value: &[u8]) {
 /// The 32-bit word at an offset, `None` beyond the end.
 pub(crate) fn word(bytes: &[u8], offset: usize) -> Option<u32> {
     bytes.get(offset..)?.first_chunk().map(|word| u32::from_ne_bytes(*word))
+}
+
+/// Family and bytes of an address, as messages of rtnetlink have them.
+pub(crate) fn ip_bytes(address: IpAddr) -> (u8, Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => (nix::libc::AF_INET as u8, address.octets().to_vec()),
+        IpAddr::V6(address) => (nix::libc::AF_INET6 as u8, address.octets().to_vec()),
+    }
+}
+
+/// The address behind [`ip_bytes`]; `None` for another number of bytes.
+pub(crate) fn ip_of(bytes: &[u8]) -> Option<IpAddr> {
+    let four = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    four.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
 }
 
 /// Bytes as lower-case hexadecimal digits.

@@ -179,17 +179,10 @@ pub(crate) fn call(
     request: &[u32],
     buffer: &mut GuardedBuffer,
 ) -> Result<()> {
-    if link.is_empty() || link.len() >= libc::IFNAMSIZ || link.contains('\0') {
-        return Err(SysError::new(operation, link, io::Error::from_raw_os_error(libc::ENODEV)));
-    }
+    let mut ifreq = named_request(link, operation)?;
     let head = std::iter::once(&command).chain(request);
     for (place, word) in buffer.bytes_mut().chunks_exact_mut(4).zip(head) {
         place.copy_from_slice(&word.to_ne_bytes());
-    }
-    // SAFETY: an all-zero ifreq is valid: it holds only integers and a pointer that is set below.
-    let mut ifreq: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in ifreq.ifr_name.iter_mut().zip(link.bytes()) {
-        *to = from as libc::c_char;
     }
     ifreq.ifr_ifru.ifru_data = buffer.as_mut_ptr().cast();
     // SAFETY: ifreq and buffer live through the call. The kernel reads the command's fixed head and writes its structure
@@ -198,6 +191,19 @@ pub(crate) fn call(
         return Err(SysError::last(operation, link));
     }
     Ok(())
+}
+
+/// A request about `link`, its union all zero.
+pub(crate) fn named_request(link: &str, operation: &'static str) -> Result<libc::ifreq> {
+    if link.is_empty() || link.len() >= libc::IFNAMSIZ || link.contains('\0') {
+        return Err(SysError::new(operation, link, io::Error::from_raw_os_error(libc::ENODEV)));
+    }
+    // SAFETY: an all-zero ifreq is valid: it holds only integers and pointers that nobody follows as they are.
+    let mut ifreq: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in ifreq.ifr_name.iter_mut().zip(link.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(ifreq)
 }
 
 pub(crate) fn word_at(bytes: &[u8], offset: usize) -> u32 {

@@ -11,6 +11,7 @@ mod guarded;
 pub mod memfd;
 pub mod mmsg;
 mod mounts;
+pub mod multicast;
 pub mod netlink;
 pub mod netlink_raw;
 pub mod netns;

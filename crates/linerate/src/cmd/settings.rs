@@ -83,6 +83,7 @@ fn takes(allowed: &Allowed) -> String {
         Allowed::Switch => "on, off".to_owned(),
         Allowed::CpuMask => "CPU mask".to_owned(),
         Allowed::CpuList => "CPU list".to_owned(),
+        Allowed::MacAddress => "MAC address".to_owned(),
         Allowed::Text => "text".to_owned(),
     }
 }

@@ -1,19 +1,27 @@
-//! Plain numbers of a link: MTU, queue length, and how NAPI polls it.
+//! Plain attributes of a link: up or down, address, what it lets in, MTU, queue length, and how NAPI polls it.
 
 use std::fs;
 
-use netlink_packet_route::link::{LinkAttribute, LinkMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use serde::{Deserialize, Serialize};
 
-use super::value::{Allowed, on_off, switch};
+use super::value::{Allowed, mac_bytes, on_off, switch};
 use crate::error::{LinkError, Result};
 use crate::rtnl::Rtnl;
 use crate::{links, netns, sysfs};
 
-/// One of the numbers.
+/// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Attribute {
+    /// Administratively up (`IFF_UP`).
+    Up,
+    /// Hardware address.
+    Mac,
+    /// Takes every frame (`IFF_PROMISC`, as set by hand).
+    Promiscuous,
+    /// Takes every multicast frame (`IFF_ALLMULTI`, as set by hand).
+    AllMulticast,
     /// Largest packet, bytes.
     Mtu,
     /// Packets that the queue holds.
@@ -27,12 +35,25 @@ pub(crate) enum Attribute {
 }
 
 impl Attribute {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Mtu, Self::TxQueueLength, Self::NapiThreaded, Self::NapiDeferHardIrqs, Self::GroFlushTimeout];
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Up,
+        Self::Mac,
+        Self::Promiscuous,
+        Self::AllMulticast,
+        Self::Mtu,
+        Self::TxQueueLength,
+        Self::NapiThreaded,
+        Self::NapiDeferHardIrqs,
+        Self::GroFlushTimeout,
+    ];
 
     /// Its key.
     pub(crate) const fn key(self) -> &'static str {
         match self {
+            Self::Up => "up",
+            Self::Mac => "mac",
+            Self::Promiscuous => "promiscuous",
+            Self::AllMulticast => "all-multicast",
             Self::Mtu => "mtu",
             Self::TxQueueLength => "txqueuelen",
             Self::NapiThreaded => "napi-threaded",
@@ -43,6 +64,10 @@ impl Attribute {
 
     pub(crate) const fn description(self) -> &'static str {
         match self {
+            Self::Up => "the link is up",
+            Self::Mac => "hardware address",
+            Self::Promiscuous => "takes every frame",
+            Self::AllMulticast => "takes every multicast frame",
             Self::Mtu => "largest packet, bytes",
             Self::TxQueueLength => "packets that the send queue holds",
             Self::NapiThreaded => "polling in kernel threads",
@@ -51,13 +76,22 @@ impl Attribute {
         }
     }
 
+    /// The flag of those that are one.
+    const fn flag(self) -> LinkFlags {
+        match self {
+            Self::Up => LinkFlags::Up,
+            Self::Promiscuous => LinkFlags::Promisc,
+            Self::AllMulticast => LinkFlags::Allmulti,
+            _ => LinkFlags::empty(),
+        }
+    }
+
+    /// The file in `/sys/class/net/LINK` of those that only it tells.
     const fn file(self) -> &'static str {
         match self {
-            Self::Mtu => "mtu",
-            Self::TxQueueLength => "tx_queue_len",
             Self::NapiThreaded => "threaded",
             Self::NapiDeferHardIrqs => "napi_defer_hard_irqs",
-            Self::GroFlushTimeout => "gro_flush_timeout",
+            _ => "gro_flush_timeout",
         }
     }
 
@@ -65,6 +99,14 @@ impl Attribute {
     pub(crate) fn read(self, link: &str) -> Result<(String, Allowed)> {
         let number = |max: u64| Allowed::Number { min: 0, max };
         match self {
+            Self::Up | Self::Promiscuous | Self::AllMulticast => {
+                let message = links::find(&mut Rtnl::open()?, link)?;
+                Ok((on_off(message.header.flags.contains(self.flag())).to_owned(), Allowed::Switch))
+            }
+            Self::Mac => {
+                let address = links::named(link)?.mac.unwrap_or_default();
+                Ok((address, Allowed::MacAddress))
+            }
             Self::Mtu => {
                 let message = links::find(&mut Rtnl::open()?, link)?;
                 let mtu =
@@ -108,6 +150,17 @@ impl Attribute {
             value.parse::<u32>().map_err(invalid)
         };
         match self {
+            Self::Up => links::set_up(link, value == "on"),
+            Self::Promiscuous | Self::AllMulticast => {
+                links::set_flag(link, self.flag(), self.key(), value == "on")
+            }
+            Self::Mac => match mac_bytes(value) {
+                Some(mac) => links::set_mac(link, mac),
+                None => Err(LinkError::Invalid {
+                    what: format!("mac={value} on {link}"),
+                    why: "an address of 6 bytes is needed".to_owned(),
+                }),
+            },
             Self::Mtu => links::set_mtu(link, parse()?),
             Self::TxQueueLength => links::set_tx_queue_length(link, parse()?),
             Self::NapiThreaded | Self::NapiDeferHardIrqs | Self::GroFlushTimeout => {

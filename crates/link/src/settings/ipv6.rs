@@ -60,9 +60,7 @@ pub(crate) fn values(link: &str) -> Result<Values> {
     let addresses = addresses(&mut rtnl, index)?;
     values.extend(order(&addresses));
     values.extend(addresses.into_iter().map(|(name, value)| (format!("{ADDRESS}{name}"), value)));
-    for payload in list(&mut rtnl, "routes", RTM_GETROUTE, RTMSG)? {
-        values.extend(route(&payload, index).map_err(|error| malformed("routes", &error))?);
-    }
+    values.extend(routes(&mut rtnl, AF_INET6, index)?);
     Ok(values)
 }
 
@@ -80,8 +78,24 @@ pub(crate) fn put_back(link: &str, before: &Values, now: &Values) -> Result<()> 
         let added = put_back_addresses(link, before);
         outcome = outcome.and(added);
     }
+    let routes = put_back_routes(link, differs.iter().map(|(item, _)| item.as_str()));
+    outcome.and(routes)
+}
+
+/// The routes of a family through a link that someone made (`route BYTES`).
+pub(super) fn routes(rtnl: &mut Rtnl, family: u8, index: u32) -> Result<Values> {
+    let mut values = Values::new();
+    for payload in list(rtnl, family, "routes", RTM_GETROUTE, RTMSG)? {
+        values.extend(route(&payload, index).map_err(|error| malformed("routes", &error))?);
+    }
+    Ok(values)
+}
+
+/// Adds those routes among `items` that are missing.
+pub(super) fn put_back_routes<'a>(link: &str, items: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut rtnl = Rtnl::open()?;
-    for (item, _) in &differs {
+    let mut outcome = Ok(());
+    for item in items {
         let Some(payload) = item.strip_prefix("route ").and_then(unhex) else { continue };
         let message = Raw { kind: RTM_NEWROUTE, payload };
         match rtnl.raw_request(&format!("add {item} to {link}"), message, NLM_F_CREATE | NLM_F_EXCL) {
@@ -106,7 +120,7 @@ fn parameters(link: &str) -> Values {
 
 /// The permanent addresses of a link, in the kernel's order.
 fn addresses(rtnl: &mut Rtnl, index: u32) -> Result<Vec<(String, String)>> {
-    let listed = list(rtnl, "addresses", RTM_GETADDR, IFADDRMSG)?;
+    let listed = list(rtnl, AF_INET6, "addresses", RTM_GETADDR, IFADDRMSG)?;
     let ours = listed.iter().filter(|payload| word(payload, 4) == Some(index));
     let read = ours.filter_map(|payload| address(payload).transpose());
     read.collect::<std::result::Result<_, _>>().map_err(|error| malformed("addresses", &error))
@@ -170,15 +184,15 @@ fn change_address(rtnl: &mut Rtnl, link: &str, index: u32, name: &str, value: &s
     }
 }
 
-fn list(rtnl: &mut Rtnl, what: &str, kind: u16, head: usize) -> Result<Vec<Vec<u8>>> {
+fn list(rtnl: &mut Rtnl, family: u8, what: &str, kind: u16, head: usize) -> Result<Vec<Vec<u8>>> {
     let mut payload = vec![0; head];
-    payload[0] = AF_INET6;
-    let listed = rtnl.raw_dump(&format!("list IPv6 {what}"), Raw { kind, payload })?;
+    payload[0] = family;
+    let listed = rtnl.raw_dump(&format!("list {what}"), Raw { kind, payload })?;
     Ok(listed.into_iter().map(|message| message.payload).collect())
 }
 
 fn malformed(what: &str, error: &DecodeError) -> LinkError {
-    LinkError::unexpected(&format!("list IPv6 {what}"), error.to_string())
+    LinkError::unexpected(&format!("list {what}"), error.to_string())
 }
 
 /// A permanent address: `A/N` or `A peer B/N`, with scope, chosen flags and metric.

@@ -115,6 +115,16 @@ impl Key {
                 // Drivers drop features that their largest packets don't allow.
                 vec![dragged(ipv6), dragged(Part::Features), own(Part::Attribute(Attribute::Mtu))]
             }
+            // A link that goes down loses IPv6 addresses, the routes through it, and its neighbours.
+            Self::Attribute(Attribute::Up) => vec![
+                dragged(Part::Neighbours),
+                dragged(Part::Ipv4Routes),
+                dragged(Part::Ipv6),
+                own(Part::Attribute(Attribute::Up)),
+            ],
+            Self::Attribute(Attribute::Mac) => {
+                vec![dragged(Part::Neighbours), own(Part::Attribute(Attribute::Mac))]
+            }
             Self::Attribute(attribute) => vec![own(Part::Attribute(*attribute))],
             Self::Steering(steering) => vec![own(Part::Steering(*steering))],
             Self::IrqAffinity => vec![own(Part::IrqAffinity)],
@@ -162,6 +172,9 @@ mod tests {
             "pause-autoneg",
             "flag:x y",
             "rx-copybreak",
+            "up",
+            "mac",
+            "all-multicast",
             "mtu",
             "txqueuelen",
             "napi-threaded",

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `tso` `gso` `gro` `lro` `tx` `rx` `sg` `rxvlan` `txvlan` `rxhash` `ntuple` | features as ethtool(8) groups them |
 //! | `tx-udp-segmentation` ... | any feature by its kernel name |
-//! | `mtu` `txqueuelen` | of the link |
+//! | `up` `mac` `promiscuous` `all-multicast` `mtu` `txqueuelen` | of the link |
 //! | `ring-rx` `channels-combined` `pause-autoneg` ... | rings, queues, flow control |
 //! | `rx-usecs` `adaptive-rx` ... | interrupt moderation |
 //! | `rx-copybreak` `tx-copybreak` | tunables of the driver |
@@ -17,20 +17,22 @@
 //!
 //! To change settings and have them put back, use [`crate::changes::Changes`].
 
-mod attributes;
+pub(crate) mod attributes;
 mod features;
 mod flags;
 mod governor;
+mod ipv4;
 mod ipv6;
 mod irq;
 pub(crate) mod key;
+pub(crate) mod made;
 mod parameters;
 pub(crate) mod part;
 mod qdisc;
 mod steering;
 mod sysctls;
 mod tunables;
-mod value;
+pub(crate) mod value;
 
 use linerate_sys::ethtool_memory::Tunable;
 use serde::{Deserialize, Serialize};
@@ -233,7 +235,10 @@ fn unknown(key: &Key) -> LinkError {
 fn allowed_in_general(key: &Key) -> Allowed {
     match key {
         Key::ShortFeature(_) | Key::Feature(_) | Key::Flag(_) => Allowed::Switch,
-        Key::Attribute(Attribute::NapiThreaded) => Allowed::Switch,
+        Key::Attribute(
+            Attribute::NapiThreaded | Attribute::Up | Attribute::Promiscuous | Attribute::AllMulticast,
+        ) => Allowed::Switch,
+        Key::Attribute(Attribute::Mac) => Allowed::MacAddress,
         Key::Parameter(group, name) => parameters::allowed(*group, name, None),
         Key::Tunable(_) | Key::Attribute(_) => Allowed::Number { min: 0, max: u32::MAX.into() },
         Key::Steering(_) => Allowed::CpuMask,

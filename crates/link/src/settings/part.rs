@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::attributes::Attribute;
+use super::made::Made;
 use super::steering::Steering;
-use super::{features, flags, governor, ipv6, irq, parameters, qdisc, sysctls, tunables};
+use super::value::{mac_bytes, mac_text};
+use super::{features, flags, governor, ipv4, ipv6, irq, parameters, qdisc, sysctls, tunables};
 use crate::error::{LinkError, Result};
 use crate::ethtool::Group;
+use crate::neighbour;
 
 /// What a part holds: text by item.
 pub(crate) type Values = BTreeMap<String, String>;
@@ -29,6 +32,12 @@ pub(crate) enum Part {
     /// Path below `/proc/sys`.
     Sysctl(String),
     Ipv6,
+    /// Routes of IPv4 that someone made through the link.
+    Ipv4Routes,
+    /// Permanent neighbours, by address.
+    Neighbours,
+    /// Something that can be there or not.
+    Made(Made),
 }
 
 /// What a part goes away with.
@@ -53,6 +62,9 @@ impl Part {
             Self::Qdisc => "qdisc".to_owned(),
             Self::Sysctl(_) => "sysctl".to_owned(),
             Self::Ipv6 => "ipv6".to_owned(),
+            Self::Ipv4Routes => "ipv4".to_owned(),
+            Self::Neighbours => "neighbour".to_owned(),
+            Self::Made(_) => String::new(),
         }
     }
 
@@ -62,6 +74,7 @@ impl Part {
             Self::Sysctl(path) if sysctls::link_of(path).is_some() => Scope::Link,
             Self::Sysctl(path) if sysctls::is_of_network(path) => Scope::Namespace,
             Self::Sysctl(_) => Scope::Machine,
+            Self::Made(Made::Link { .. }) => Scope::Namespace,
             _ => Scope::Link,
         }
     }
@@ -83,6 +96,12 @@ impl Part {
             Self::Sysctl(path) => sysctls::values(path, link),
             Self::Ipv6 if ipv6::is_there() => ipv6::values(link),
             Self::Ipv6 => Ok(Values::new()),
+            Self::Ipv4Routes => ipv4::routes(link),
+            Self::Neighbours => {
+                let all = neighbour::all_permanent(link)?;
+                Ok(all.into_iter().map(|(address, mac)| (address.to_string(), mac_text(&mac))).collect())
+            }
+            Self::Made(made) => made.values(link),
         }
     }
 
@@ -104,6 +123,16 @@ impl Part {
             Self::Qdisc => qdisc::put_back(link, before, now),
             Self::Sysctl(path) => sysctls::put_back(path, link, before),
             Self::Ipv6 => ipv6::put_back(link, before, now),
+            Self::Ipv4Routes => ipv4::put_back_routes(link, before, now),
+            Self::Neighbours => put_back_neighbours(link, before, now),
+            Self::Made(made) => made.put_back(link, before),
         }
     }
+}
+
+/// Adds what is missing; nothing is taken away.
+fn put_back_neighbours(link: &str, before: &Values, now: &Values) -> Result<()> {
+    let missing = before.iter().filter(|(address, mac)| now.get(*address) != Some(*mac));
+    let mut both = missing.filter_map(|(address, mac)| Some((address.parse().ok()?, mac_bytes(mac)?)));
+    both.try_for_each(|(address, mac)| neighbour::add(link, address, mac))
 }

@@ -31,6 +31,8 @@ pub enum Allowed {
     CpuMask,
     /// CPUs as a list of numbers and ranges (`0-3+8`), one for all interrupts or one for each, separated by `/`.
     CpuList,
+    /// Six bytes, as `02:00:00:00:00:01`.
+    MacAddress,
     /// Any text in one line; the kernel alone knows what it takes.
     Text,
 }
@@ -60,6 +62,7 @@ impl Allowed {
             }
             Self::CpuMask => each(value, mask).ok_or_else(allowed),
             Self::CpuList => each(value, cpu_list).ok_or_else(allowed),
+            Self::MacAddress => mac_bytes(value).map(|mac| mac_text(&mac)).ok_or_else(allowed),
             Self::Text if value.is_empty() || value.contains(['\n', '\0']) => Err(allowed()),
             Self::Text => Ok(value.split_whitespace().collect::<Vec<_>>().join(" ")),
         }
@@ -82,6 +85,7 @@ impl std::fmt::Display for Allowed {
             }
             Self::CpuMask => write!(f, "a hexadecimal mask of CPUs (f), or one a queue (1/2)"),
             Self::CpuList => write!(f, "a list of CPUs (0-1+4), or one an interrupt (0/1)"),
+            Self::MacAddress => write!(f, "six bytes (02:00:00:00:00:01)"),
             Self::Text => write!(f, "what the kernel takes"),
         }
     }
@@ -99,6 +103,20 @@ pub(crate) fn switch(value: &str) -> Option<bool> {
         "off" | "0" | "false" | "no" => Some(false),
         _ => None,
     }
+}
+
+/// A hardware address by its text.
+pub(crate) fn mac_bytes(text: &str) -> Option<[u8; 6]> {
+    let byte = |part: &str| {
+        let good = (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+        good.then(|| u8::from_str_radix(part, 16).ok()).flatten()
+    };
+    text.split([':', '-']).map(byte).collect::<Option<Vec<_>>>()?.try_into().ok()
+}
+
+/// A hardware address as the kernel's tools write it.
+pub(crate) fn mac_text(mac: &[u8]) -> String {
+    mac.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
 }
 
 /// One value for all, or one for each, separated by `/`; equal ones become one.
@@ -189,6 +207,8 @@ mod tests {
         assert_eq!(checked(&Allowed::CpuMask, "00000000,00000003/3").unwrap(), "3");
         assert_eq!(checked(&Allowed::CpuMask, "1/2").unwrap(), "1/2");
         assert_eq!(checked(&Allowed::CpuList, "4+0-1,1").unwrap(), "0-1,4");
+        assert_eq!(checked(&Allowed::MacAddress, "2:0:0:0:0:A").unwrap(), "02:00:00:00:00:0a");
+        assert!(checked(&Allowed::MacAddress, "02:00:00:00:00").is_err());
         assert_eq!(checked(&Allowed::Text, "1 \t2").unwrap(), "1 2");
         assert_eq!(mask_for_kernel("123456789"), "1,23456789");
         assert_eq!(spread("x", "1/2", 2).unwrap(), ["1", "2"]);
@@ -213,7 +233,7 @@ mod tests {
     proptest! {
         #[test]
         fn hostile_values_never_panic_and_what_is_taken_stays(value in ".{0,40}") {
-            for allowed in [Allowed::Switch, Allowed::CpuMask, Allowed::CpuList, Allowed::Text] {
+            for allowed in [Allowed::Switch, Allowed::MacAddress, Allowed::CpuMask, Allowed::CpuList, Allowed::Text] {
                 if let Ok(once) = allowed.check("x", &value) {
                     prop_assert_eq!(allowed.check("x", &once).unwrap(), once);
                 }
