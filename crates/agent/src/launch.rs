@@ -3,6 +3,7 @@
 mod child;
 mod ssh;
 mod tcp;
+pub mod vm;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -34,6 +35,25 @@ pub struct LaunchOptions {
     pub secret: Option<Secret>,
     /// Extra words for ssh, before the destination (`-p 2222`, `-F FILE`).
     pub ssh_options: Vec<String>,
+    /// Kernel of `vm:` nodes: a version that is here, or a folder; `None` is what the profile says, or the newest.
+    pub kernel: Option<String>,
+    /// The guests that were booted for `vm:` nodes with these options.
+    pub guests: vm::Guests,
+}
+
+/// Connects to both nodes of a test, and lays the wire between them where one is a guest.
+///
+/// # Errors
+/// As [`connect`]; also where no wire can join these two.
+pub fn connect_pair(
+    dut: &NodeUrl,
+    peer: &NodeUrl,
+    options: &LaunchOptions,
+) -> Result<(Node, Node), NodeError> {
+    match vm::connect_pair(dut, peer, options)? {
+        Some(pair) => Ok(pair),
+        None => Ok((connect(dut, options)?, connect(peer, options)?)),
+    }
 }
 
 /// Connects to the agent of a node, starting it where it is ours to start.
@@ -54,6 +74,7 @@ pub fn connect(url: &NodeUrl, options: &LaunchOptions) -> Result<Node, NodeError
         }
         NodeUrl::Ssh(destination) => ssh::connect(url, destination, options),
         NodeUrl::Tcp { host, port } => tcp::connect(url, host, *port, options.secret.as_ref()),
+        NodeUrl::Vm { profile, seat } => vm::connect(url, profile, *seat, options),
     }
 }
 

@@ -13,6 +13,7 @@ pub mod auth;
 pub mod changes;
 pub mod frame;
 pub mod fuzz;
+pub mod guest;
 pub mod launch;
 pub mod node;
 pub mod protocol;

@@ -17,6 +17,7 @@ use linerate_model::trial::{Side, Trial};
 use crate::auth::{self, Prover, Secret};
 use crate::frame::{FrameError, MAX_MESSAGE_BYTES, read_message, write_message};
 use crate::launch::Carrier;
+use crate::launch::vm::Machine;
 use crate::protocol::{
     Applied, Dump, Memory, PROTOCOL, Prepare, Refusal, Reply, Request, RouteReply, Schedule, StaleOptions,
 };
@@ -76,6 +77,14 @@ pub enum NodeFailure {
     /// No answer in time.
     #[error("no answer within {0:?}")]
     Silent(Duration),
+    /// No answer in time from a guest; with what is known of it.
+    #[error("no answer within {limit:?}: {words}")]
+    SilentGuest {
+        /// How long it was waited for.
+        limit: Duration,
+        /// Its state and its last console lines.
+        words: String,
+    },
     /// An answer that does not fit.
     #[error("unexpected answer '{0}'")]
     Unexpected(&'static str),
@@ -205,6 +214,11 @@ impl Node {
     /// Its address as a node.
     pub fn url(&self) -> &NodeUrl {
         &self.url
+    }
+
+    /// The machine that the node is, where linerate emulates it: what can be done to a `vm:` node from outside.
+    pub fn machine(&self) -> Option<&Machine> {
+        self.carrier.machine()
     }
 
     /// Whether it does traffic only.
@@ -468,7 +482,7 @@ impl Node {
                 return Ok(reply);
             }
         }
-        Err(self.error(operation, NodeFailure::Silent(limit)))
+        Err(self.error(operation, self.silence(limit)))
     }
 
     fn receive_within(
@@ -484,6 +498,14 @@ impl Node {
             Ok(Err(error)) => Err(self.lost(operation, &error)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(self.lost(operation, &FrameError::Closed)),
+        }
+    }
+
+    /// Says that no answer came, and for a guest what its console says.
+    pub fn silence(&self, limit: Duration) -> NodeFailure {
+        match self.machine() {
+            Some(machine) => NodeFailure::SilentGuest { limit, words: machine.last_words(Duration::ZERO) },
+            None => NodeFailure::Silent(limit),
         }
     }
 

@@ -61,8 +61,7 @@ pub fn connect(nodes: &Nodes, families: &Families) -> Result<(Bench, Vec<Hazard>
     if !nodes.dut.is_managed() {
         return Err(ConnectError::DutIsServer(nodes.dut.clone()));
     }
-    let mut dut = launch::connect(&nodes.dut, &nodes.launch)?;
-    let mut peer = launch::connect(&nodes.peer, &nodes.launch)?;
+    let (mut dut, mut peer) = launch::connect_pair(&nodes.dut, &nodes.peer, &nodes.launch)?;
     let mut left_behind = Vec::new();
     for (side, node) in [(Side::Dut, &mut dut), (Side::Peer, &mut peer)] {
         if !node.is_traffic_only() {

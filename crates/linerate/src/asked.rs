@@ -29,6 +29,8 @@ pub(crate) struct NodesAsked {
     pub(crate) remote_program: Option<String>,
     pub(crate) ssh_option: Vec<String>,
     pub(crate) secret_file: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) kernel: Option<String>,
 }
 
 /// An experiment before anything is known of the nodes.

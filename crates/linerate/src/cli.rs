@@ -82,9 +82,14 @@ pub(crate) enum Command {
     /// Be uperf: its profiles, its options, its lines.
     #[command(disable_help_flag = true)]
     Uperf(RawArgs),
+    /// Emulated NICs with their real drivers: get a kernel, list profiles, boot a guest.
+    Vm(crate::cmd::vm::VmArgs),
     /// The agent that linerate starts on each node.
     #[command(hide = true)]
     Agent(AgentArgs),
+    /// The first process of a guest.
+    #[command(hide = true)]
+    Guest(crate::cmd::guest::GuestArgs),
 }
 
 impl Default for Command {
@@ -95,7 +100,8 @@ impl Default for Command {
 }
 
 const RUN_EXAMPLES: &str = "\
-Nodes: local, netns:NAME, ssh:[USER@]HOST (your ssh config applies), tcp:HOST[:PORT] (a `linerate serve` there).
+Nodes: local, netns:NAME, ssh:[USER@]HOST (your ssh config applies), tcp:HOST[:PORT] (a `linerate serve` there),
+vm:PROFILE (a guest with an emulated NIC; alone it is the dut, and its own partner the peer).
 Sizes take K, M, G (1024); rates k, m, g (1000). A list runs a trial for each value, '...' continues the doubling.
 
 Examples:
@@ -109,6 +115,7 @@ Examples:
   linerate run -f examples/message-size.toml --plan             what a file would run
   linerate run netns:b --dut netns:a -w tcp-rr --rate 10krps     open loop: latency from when a request was due
   linerate run tcp:server -w tcp-stream --verify --json -o run.json
+  linerate run vm:e1000 -w tcp-stream          the real e1000 driver on an emulated card (docs/vm.md)
 
 Exit codes: 0 done, 2 usage, 3 a node or the network failed, 4 no permission, 5 interrupted (what was measured is shown).";
 
@@ -160,6 +167,9 @@ pub(crate) struct NodeArgs {
     /// File with the secret of a tcp: node.
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
+    /// Kernel of vm: nodes: a version that `linerate vm list` shows, or the folder of an unpacked package.
+    #[arg(long, value_name = "KERNEL")]
+    pub(crate) kernel: Option<String>,
     /// Leave the private lab up, and say how to enter and remove it.
     #[arg(long, conflicts_with = "peer")]
     pub(crate) keep_lab: bool,

@@ -107,8 +107,9 @@ impl File {
                 "push" => self.nodes.push = text()? == "true",
                 "remote-program" => self.nodes.remote_program = Some(text()?),
                 "secret-file" => self.nodes.secret_file = Some(text()?.into()),
+                "kernel" => self.nodes.kernel = Some(text()?),
                 _ => {
-                    let known = "dut, peer, link, peer-link, push, remote-program and secret-file";
+                    let known = "dut, peer, link, peer-link, push, remote-program, secret-file and kernel";
                     return mistake(at, format!("there is no '{name}' of nodes; there are {known}"));
                 }
             }

@@ -54,7 +54,9 @@ fn main() -> ExitCode {
         Command::Iperf3(args) => cmd::iperf3::run(args),
         Command::Ttcp(args) => cmd::ttcp::run(args),
         Command::Uperf(args) => cmd::uperf::run(args),
+        Command::Vm(args) => cmd::vm::run(args),
         Command::Agent(args) => cmd::agent::run(args),
+        Command::Guest(args) => cmd::guest::run(args),
     };
     match outcome {
         Ok(code) => code.into(),

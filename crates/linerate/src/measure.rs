@@ -198,12 +198,18 @@ fn launch_options(nodes: &NodesAsked) -> Result<LaunchOptions, Failure> {
         push: nodes.push,
         secret,
         ssh_options: nodes.ssh_option.clone(),
+        kernel: nodes.kernel.clone(),
+        ..LaunchOptions::default()
     })
 }
 
 fn nodes(asked: &NodesAsked, place: Option<&Place>, launch: LaunchOptions) -> Nodes {
     let own = asked.dut.clone().unwrap_or(NodeUrl::Local);
     let (dut, peer) = match (place, &asked.peer) {
+        // One guest named alone is a whole bench: the NIC under test, and a partner at the other end of its wire.
+        (None, Some(guest @ NodeUrl::Vm { .. })) if asked.dut.is_none() => {
+            (guest.clone(), guest.other_seat().unwrap_or(own))
+        }
         (Some(place), _) => place.nodes(),
         (None, Some(peer)) => (own, peer.clone()),
         (None, None) => (own.clone(), own),

@@ -19,6 +19,9 @@ pub(crate) struct ReachArgs {
     /// A word for ssh's own command line, as often as needed.
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     ssh_option: Vec<String>,
+    /// Kernel of vm: nodes: a version that `linerate vm list` shows, or the folder of an unpacked package.
+    #[arg(long, value_name = "KERNEL")]
+    kernel: Option<String>,
 }
 
 impl ReachArgs {
@@ -35,6 +38,8 @@ impl ReachArgs {
             push: self.push,
             secret: None,
             ssh_options: self.ssh_option.clone(),
+            kernel: self.kernel.clone(),
+            ..LaunchOptions::default()
         };
         Ok(launch::connect(url, &options)?)
     }

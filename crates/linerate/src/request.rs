@@ -128,6 +128,7 @@ fn override_nodes(nodes: &mut NodesAsked, args: &NodeArgs, peer: Option<&linerat
     take(&mut nodes.link, &args.link);
     take(&mut nodes.peer_link, &args.peer_link);
     take(&mut nodes.remote_program, &args.remote_program);
+    take(&mut nodes.kernel, &args.kernel);
     nodes.push |= args.push;
     if !args.ssh_option.is_empty() {
         nodes.ssh_option.clone_from(&args.ssh_option);

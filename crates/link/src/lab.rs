@@ -8,6 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use linerate_model::trial::Side;
 use linerate_sys::netns as sys;
 
 use crate::error::{LinkError, Result};
@@ -17,15 +18,32 @@ use crate::{address, links, sysctl, veth};
 
 const DUT_LINK: &str = "lr-dut";
 const PEER_LINK: &str = "lr-peer";
-/// RFC 2544 section 12, appendix C.2.2: 198.18.0.0/15 is set aside for benchmarks.
-const DUT_IPV4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-const PEER_IPV4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 const IPV4_PREFIX: u8 = 24;
-/// RFC 4193: a unique local prefix; it never leaves the pair.
-const DUT_IPV6: Ipv6Addr = Ipv6Addr::new(0xfd6c, 0x696e, 0x6572, 0, 0, 0, 0, 1);
-const PEER_IPV6: Ipv6Addr = Ipv6Addr::new(0xfd6c, 0x696e, 0x6572, 0, 0, 0, 0, 2);
 const IPV6_PREFIX: u8 = 64;
 const CARRIER_LIMIT: Duration = Duration::from_secs(5);
+
+/// The addresses of one end of a link that only linerate uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndAddresses {
+    /// RFC 2544 section 12, appendix C.2.2: 198.18.0.0/15 is set aside for benchmarks.
+    pub ipv4: Ipv4Addr,
+    /// RFC 4193: a unique local prefix; it never leaves the link.
+    pub ipv6: Ipv6Addr,
+}
+
+impl EndAddresses {
+    /// The addresses of the node under test, or of its partner.
+    pub const fn of(side: Side) -> Self {
+        let last = match side {
+            Side::Dut => 1,
+            Side::Peer => 2,
+        };
+        Self {
+            ipv4: Ipv4Addr::new(198, 18, 0, last),
+            ipv6: Ipv6Addr::new(0xfd6c, 0x696e, 0x6572, 0, 0, 0, 0, last as u16),
+        }
+    }
+}
 
 /// What a lab is to be like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,8 +111,8 @@ impl PrivateLab {
         let end = |netns: String, link: &str, ipv4| LabEnd { netns, link: link.to_owned(), ipv4, ipv6: None };
         // From here on Drop cleans up whatever exists.
         let mut lab = Self {
-            dut: end(dut, DUT_LINK, DUT_IPV4),
-            peer: end(peer, PEER_LINK, PEER_IPV4),
+            dut: end(dut, DUT_LINK, EndAddresses::of(Side::Dut).ipv4),
+            peer: end(peer, PEER_LINK, EndAddresses::of(Side::Peer).ipv4),
             lock: Some(lock),
         };
         lab.build(options)?;
@@ -106,9 +124,9 @@ impl PrivateLab {
         sys::create(&self.peer.netns)?;
         let end = |end: &LabEnd| veth::End { netns: end.netns.clone(), link: end.link.clone() };
         veth::create(&end(&self.dut), &end(&self.peer), options.queues)?;
-        for (end, ipv6) in [(&mut self.dut, DUT_IPV6), (&mut self.peer, PEER_IPV6)] {
+        for (end, side) in [(&mut self.dut, Side::Dut), (&mut self.peer, Side::Peer)] {
             let netns = end.netns.clone();
-            end.ipv6 = in_netns(&netns, || set_up_end(end, ipv6, options))?;
+            end.ipv6 = in_netns(&netns, || set_up_end(&end.link, EndAddresses::of(side), options.mtu))?;
         }
         for end in [&self.dut, &self.peer] {
             in_netns(&end.netns, || links::wait_for_carrier(&end.link, CARRIER_LIMIT))?;
@@ -243,9 +261,12 @@ pub fn remove(id: &str) -> Result<()> {
     }
 }
 
-/// Brings up one end, called in its namespace. Returns its IPv6 address, if it could have one.
-fn set_up_end(end: &LabEnd, ipv6: Ipv6Addr, options: LabOptions) -> Result<Option<Ipv6Addr>> {
-    let link = &end.link;
+/// Brings up one end of a link that only linerate uses, in the calling thread's namespace: addresses that are usable at
+/// once, and nothing on the wire but what the test sends. Returns its IPv6 address, if it could have one.
+///
+/// # Errors
+/// [`LinkError::NoSuchLink`], or the kernel's refusal.
+pub fn set_up_end(link: &str, addresses: EndAddresses, mtu: Option<u32>) -> Result<Option<Ipv6Addr>> {
     let has_ipv6 = sysctl::exists("net.ipv6");
     if has_ipv6 {
         // A new namespace may inherit the switch from the first one (net.core.devconf_inherit_init_net).
@@ -257,16 +278,16 @@ fn set_up_end(end: &LabEnd, ipv6: Ipv6Addr, options: LabOptions) -> Result<Optio
             sysctl::write(&format!("net/ipv6/conf/{link}/{name}"), "0")?;
         }
     }
-    if let Some(mtu) = options.mtu {
+    if let Some(mtu) = mtu {
         links::set_mtu(link, mtu)?;
     }
     links::set_up("lo", true)?;
-    address::add(link, IpNet::V4(Ipv4Net::new_assert(end.ipv4, IPV4_PREFIX)))?;
+    address::add(link, IpNet::V4(Ipv4Net::new_assert(addresses.ipv4, IPV4_PREFIX)))?;
     if has_ipv6 {
-        address::add(link, IpNet::V6(Ipv6Net::new_assert(ipv6, IPV6_PREFIX)))?;
+        address::add(link, IpNet::V6(Ipv6Net::new_assert(addresses.ipv6, IPV6_PREFIX)))?;
     }
     links::set_up(link, true)?;
-    Ok(has_ipv6.then_some(ipv6))
+    Ok(has_ipv6.then_some(addresses.ipv6))
 }
 
 /// Removes whatever exists of the lab that `lock` stands for, and the lock last.

@@ -1,6 +1,7 @@
 //! Links of the calling thread's network namespace over rtnetlink: list, change, remove.
 
 use std::collections::BTreeMap;
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use linerate_model::environment::LinkInfo;
@@ -183,6 +184,16 @@ pub fn set_mtu(name: &str, mtu_bytes: u32) -> Result<()> {
 pub fn set_tx_queue_length(name: &str, packets: u32) -> Result<()> {
     let operation = format!("set txqueuelen of {name} to {packets}");
     change(name, &operation, |message| message.attributes.push(LinkAttribute::TxQueueLen(packets)))
+}
+
+/// Moves a link to the namespace that is registered as `netns`; its addresses stay behind.
+///
+/// # Errors
+/// [`LinkError::NoSuchLink`], a namespace that is not there, or the kernel's refusal.
+pub fn move_to_netns(name: &str, netns: &str) -> Result<()> {
+    let there = linerate_sys::netns::open(netns)?;
+    let operation = format!("move {name} to netns {netns}");
+    change(name, &operation, |message| message.attributes.push(LinkAttribute::NetNsFd(there.as_raw_fd())))
 }
 
 /// Deletes a link; a veth goes with its other end.

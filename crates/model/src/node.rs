@@ -6,10 +6,15 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::trial::Side;
+
 /// TCP port on which `linerate serve` listens unless told otherwise.
 pub const DEFAULT_SERVE_PORT: u16 = 5212;
 
-/// A node's address: `local`, `netns:NAME`, `ssh:[USER@]HOST`, `tcp:HOST[:PORT]`.
+/// How a URL ends that means the other end of a guest's wire.
+const PEER_SEAT: &str = "/peer";
+
+/// A node's address: `local`, `netns:NAME`, `ssh:[USER@]HOST`, `tcp:HOST[:PORT]`, `vm:PROFILE[/peer]`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
@@ -28,13 +33,23 @@ pub enum NodeUrl {
         /// TCP port of the server.
         port: u16,
     },
+    /// A guest that linerate boots in QEMU, with an emulated NIC.
+    Vm {
+        /// Name of a shipped profile, or the path of a profile's file.
+        profile: String,
+        /// Which place in the guest: the dut is where the NIC of the profile is; the peer, at the other end of that NIC's
+        /// wire, is a namespace of the same guest with a virtio-net.
+        seat: Side,
+    },
 }
 
 /// Why a text is not a node.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NodeUrlError {
     /// The scheme is not one of those offered.
-    #[error("node '{0}': unknown kind; use local, netns:NAME, ssh:[USER@]HOST or tcp:HOST[:PORT]")]
+    #[error(
+        "node '{0}': unknown kind; use local, netns:NAME, ssh:[USER@]HOST, tcp:HOST[:PORT] or vm:PROFILE"
+    )]
     UnknownKind(String),
     /// The part behind the colon is missing or has characters it can't have.
     #[error("node '{url}': {reason}")]
@@ -50,6 +65,16 @@ impl NodeUrl {
     /// Whether this node may change settings and run commands (all but `tcp:`).
     pub fn is_managed(&self) -> bool {
         !matches!(self, Self::Tcp { .. })
+    }
+
+    /// The other end of the same guest's wire; `None` for a node that is no guest.
+    pub fn other_seat(&self) -> Option<Self> {
+        let Self::Vm { profile, seat } = self else { return None };
+        let seat = match seat {
+            Side::Dut => Side::Peer,
+            Side::Peer => Side::Dut,
+        };
+        Some(Self::Vm { profile: profile.clone(), seat })
     }
 }
 
@@ -78,6 +103,16 @@ impl FromStr for NodeUrl {
                 Ok(Self::Ssh(rest.to_owned()))
             }
             "tcp" => parse_host_port(rest).map(|(host, port)| Self::Tcp { host, port }).map_err(bad),
+            "vm" => {
+                let (profile, seat) = match rest.strip_suffix(PEER_SEAT) {
+                    Some(profile) => (profile, Side::Peer),
+                    None => (rest, Side::Dut),
+                };
+                if profile.is_empty() || profile.starts_with('-') || profile.contains(char::is_control) {
+                    return Err(bad("vm: needs a profile: a name that `linerate vm list` shows, or a file"));
+                }
+                Ok(Self::Vm { profile: profile.to_owned(), seat })
+            }
             _ => Err(NodeUrlError::UnknownKind(url.to_owned())),
         }
     }
@@ -126,6 +161,8 @@ impl fmt::Display for NodeUrl {
             Self::Ssh(destination) => write!(f, "ssh:{destination}"),
             Self::Tcp { host, port } if host.contains(':') => write!(f, "tcp:[{host}]:{port}"),
             Self::Tcp { host, port } => write!(f, "tcp:{host}:{port}"),
+            Self::Vm { profile, seat: Side::Dut } => write!(f, "vm:{profile}"),
+            Self::Vm { profile, seat: Side::Peer } => write!(f, "vm:{profile}{PEER_SEAT}"),
         }
     }
 }
@@ -158,6 +195,10 @@ mod tests {
             "tcp:host:99",
             "tcp:[fd00::1]:5212",
             "tcp:[fe80::1%eth0]:5",
+            "vm:e1000",
+            "vm:e1000/peer",
+            "vm:./my own.toml",
+            "vm:/etc/cards/mine.toml/peer",
         ] {
             assert_eq!(url.parse::<NodeUrl>().unwrap().to_string(), url);
         }
@@ -189,6 +230,9 @@ mod tests {
             "tcp:a b",
             "tcp:::1]:5",
             "udp:x",
+            "vm:",
+            "vm:/peer",
+            "vm:-x",
         ] {
             assert!(url.parse::<NodeUrl>().is_err(), "{url}");
         }

@@ -3,6 +3,7 @@
 //! No policy lives here. Each call reports a refusal as a [`SysError`] that names the operation and its object.
 
 pub mod affinity;
+pub mod boot;
 pub mod clock;
 pub mod error;
 pub mod ethtool_ioctl;
@@ -10,6 +11,7 @@ pub mod ethtool_memory;
 mod guarded;
 pub mod memfd;
 pub mod mmsg;
+pub mod module;
 mod mounts;
 pub mod multicast;
 pub mod netlink;
@@ -18,6 +20,7 @@ pub mod netns;
 pub mod netns_identity;
 pub mod poll;
 pub mod process;
+pub mod process_times;
 pub mod sockopt;
 pub mod tcp_info;
 pub mod zerocopy;

@@ -11,12 +11,15 @@ use linerate_model::NodeUrl;
 use linerate_sys::process::{ChildTies, Signal};
 
 use super::unreachable;
+use super::vm::{Guest, Machine};
 use crate::node::{Node, NodeError};
 
 /// A healthy agent ends when its stdin does.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A real NIC may start anew for each setting that goes back.
 const SETTINGS_PATIENCE: Duration = Duration::from_secs(60);
+/// A guest that panics takes a moment to end its QEMU.
+const GUEST_PATIENCE: Duration = Duration::from_secs(2);
 /// Most of a child's stderr that is kept, bytes.
 const STDERR_KEPT: usize = 8192;
 
@@ -28,6 +31,7 @@ pub struct Carrier(Kind);
 enum Kind {
     Child(ChildCarrier),
     Socket(TcpStream),
+    Guest(Arc<Guest>),
 }
 
 #[derive(Debug)]
@@ -44,6 +48,19 @@ impl Carrier {
         Self(Kind::Socket(stream))
     }
 
+    /// A guest, which ends when the last node in it is dropped.
+    pub(super) fn guest(guest: Arc<Guest>) -> Self {
+        Self(Kind::Guest(guest))
+    }
+
+    /// The machine that is the node's, where linerate emulates it.
+    pub(crate) fn machine(&self) -> Option<&Machine> {
+        match &self.0 {
+            Kind::Guest(guest) => Some(guest.machine()),
+            Kind::Child(_) | Kind::Socket(_) => None,
+        }
+    }
+
     /// Gives the agent the time that putting settings back may take at its end.
     pub(crate) fn wait_for_settings(&mut self) {
         if let Kind::Child(carrier) = &mut self.0 {
@@ -53,7 +70,11 @@ impl Carrier {
 
     /// What the child said on stderr and how it ended; `None` where there is no child, or it said nothing and lives.
     pub(crate) fn last_words(&mut self) -> Option<String> {
-        let Kind::Child(carrier) = &mut self.0 else { return None };
+        let carrier = match &mut self.0 {
+            Kind::Child(carrier) => carrier,
+            Kind::Guest(guest) => return Some(guest.machine().last_words(GUEST_PATIENCE)),
+            Kind::Socket(_) => return None,
+        };
         let status = wait_within(&mut carrier.child, Duration::from_millis(500));
         // The reader thread may still be at the last line.
         std::thread::sleep(Duration::from_millis(20));
@@ -78,6 +99,7 @@ impl Drop for Carrier {
                 let _ = stream.shutdown(Shutdown::Both);
                 return;
             }
+            Kind::Guest(_) => return,
         };
         if wait_within(&mut carrier.child, carrier.patience).is_none() {
             let _ = carrier.child.kill();
