@@ -2,7 +2,9 @@
 
 use linerate_meter::{BusySample, Sample, ThreadTimes};
 use linerate_model::counters::ThreadReading;
-use linerate_model::reading::{IntervalReading, IntervalStream, Reading, StreamReading, TcpReading, Window};
+use linerate_model::reading::{
+    IntervalReading, IntervalStream, Knowledge, Reading, StreamReading, TcpReading, Window,
+};
 use linerate_sys::tcp_info::TcpInfo;
 use linerate_traffic::{SideResult, Snapshot, StreamResult, ThreadInfo, ThreadResult};
 
@@ -85,6 +87,7 @@ pub fn reading(samples: Samples, result: SideResult) -> Reading {
     let streams =
         result.streams.into_iter().enumerate().map(|(index, found)| stream(index, found, &start, &end));
     Reading {
+        knowledge: Knowledge::Measured,
         window,
         streams: streams.collect(),
         threads: threads(&start, &end, &result.threads),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use linerate_model::profile::{Group, Profile};
 use linerate_model::trial::Trial;
 use linerate_model::units::{Rate, RateUnit};
 use linerate_model::workload::{TcpBidir, Workload};
@@ -28,6 +29,7 @@ pub fn check_size(trial: &Trial) -> Result<(), String> {
         Workload::TcpCrr(w) => w.request.0.max(w.response.0),
         Workload::UdpStream(w) => w.size.0,
         Workload::UdpRr(w) => w.request.0.max(w.response.0),
+        Workload::Profile(w) => profile_buffer(&w.profile),
     };
     // Each stream has a buffer for a call, and all share two patterns of that length.
     let needed = call.saturating_mul(u64::from(trial.streams) + 2);
@@ -42,12 +44,21 @@ pub fn check_size(trial: &Trial) -> Result<(), String> {
     Ok(())
 }
 
+/// The buffer of a strand: a transfer larger than that takes several calls.
+fn profile_buffer(profile: &Profile) -> u64 {
+    let largest = profile.groups.iter().flat_map(Group::flowops).map(|f| u64::from(f.largest())).max();
+    largest.unwrap_or(0).min(1 << 20)
+}
+
 /// Refuses a trial that would have the server send streams faster than `most` bits a second. Answers to requests are bounded by
 /// the requests themselves.
 ///
 /// # Errors
 /// Says what is allowed.
 pub fn check_rate(trial: &Trial, most: Option<u64>) -> Result<(), String> {
+    if let (Some(_), Workload::Profile(_)) = (most, &trial.workload) {
+        return Err("this server sends at a limited rate, which a profile does not know".to_owned());
+    }
     let (Some(most), Workload::TcpReverse(stream) | Workload::TcpBidir(TcpBidir { stream, .. })) =
         (most, &trial.workload)
     else {

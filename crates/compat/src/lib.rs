@@ -5,5 +5,6 @@
 
 pub mod iperf3;
 pub mod netperf;
+pub mod observed;
 pub mod ttcp;
 pub mod uperf;

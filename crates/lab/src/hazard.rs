@@ -1,6 +1,7 @@
 //! Reasons to distrust a record, found in it.
 
 use linerate_model::hazard::{Hazard, HazardKind};
+use linerate_model::reading::Knowledge;
 use linerate_model::record::{NodeRecord, Outcome, Record};
 use linerate_model::summary::percent;
 use linerate_model::trial::Side;
@@ -20,11 +21,13 @@ const MIN_STEPS: u64 = 50;
 /// All hazards of a record.
 pub fn all(record: &Record) -> Vec<Hazard> {
     let mut found = Vec::new();
+    of_foreign_ends(record, &mut found);
     of_the_pair(record, &mut found);
-    for (side, node) in [(Side::Dut, &record.dut), (Side::Peer, &record.peer)] {
+    let nodes = [(Side::Dut, &record.dut), (Side::Peer, &record.peer)];
+    for (side, node) in nodes.into_iter().filter(|(_, node)| node.reading.knowledge.is_measured()) {
         of_a_node(side, node, record, &mut found);
         // One machine, one report.
-        if side == Side::Dut || !record.shared_kernel {
+        if side == Side::Dut || !record.shared_kernel || !record.dut.reading.knowledge.is_measured() {
             of_a_machine(side, node, record.shared_kernel, &mut found);
         }
     }
@@ -33,6 +36,28 @@ pub fn all(record: &Record) -> Vec<Hazard> {
 
 fn hazard(kind: HazardKind, side: Option<Side>, evidence: String, cure: &str) -> Hazard {
     Hazard { kind, side, evidence, cure: cure.to_owned() }
+}
+
+fn of_foreign_ends(record: &Record, found: &mut Vec<Hazard>) {
+    let tool = record.stand_in.as_ref().map_or("another tool", |s| s.tool.as_str());
+    for (side, node) in [(Side::Dut, &record.dut), (Side::Peer, &record.peer)] {
+        let (evidence, cure) = match node.reading.knowledge {
+            Knowledge::Measured => continue,
+            Knowledge::Told => (
+                format!(
+                    "of this end only {tool}'s protocol tells: its machine, link and window are not known"
+                ),
+                "run linerate at both ends to have both measured",
+            ),
+            Knowledge::Untold => (
+                format!(
+                    "{tool}'s protocol tells nothing of this end: it is taken to have moved what the other end did"
+                ),
+                "trust what the receiving end saw, or run linerate at both ends",
+            ),
+        };
+        found.push(hazard(HazardKind::ForeignEnd, Some(side), evidence, cure));
+    }
 }
 
 fn of_the_pair(record: &Record, found: &mut Vec<Hazard>) {

@@ -3,7 +3,7 @@
 use linerate_model::NodeUrl;
 use linerate_model::environment::Environment;
 use linerate_model::reading::Reading;
-use linerate_model::record::{ClockSync, NodeRecord, Outcome, RECORD_SCHEMA, Record};
+use linerate_model::record::{ClockSync, NodeRecord, Outcome, RECORD_SCHEMA, Record, StandIn};
 use linerate_model::summary::summarize;
 use linerate_model::trial::Trial;
 
@@ -32,6 +32,8 @@ pub struct Joined {
     pub clock: ClockSync,
     /// Both nodes run on one kernel.
     pub shared_kernel: bool,
+    /// Which tool linerate stood in for.
+    pub stand_in: Option<StandIn>,
 }
 
 /// Where a trial stands in its run's plan.
@@ -47,7 +49,19 @@ pub struct Place {
 
 /// Joins a record.
 pub fn record(joined: Joined) -> Record {
-    let Joined { run, sequence, place, started_at, trial, outcome, dut, peer, clock, shared_kernel } = joined;
+    let Joined {
+        run,
+        sequence,
+        place,
+        started_at,
+        trial,
+        outcome,
+        dut,
+        peer,
+        clock,
+        shared_kernel,
+        stand_in,
+    } = joined;
     let summary = summarize(&trial, &dut.2, &peer.2, shared_kernel);
     let node = |(node, environment, reading)| NodeRecord { node, environment, reading };
     let mut record = Record {
@@ -67,6 +81,7 @@ pub fn record(joined: Joined) -> Record {
         summary,
         limit: limit::undecided(),
         hazards: Vec::new(),
+        stand_in,
     };
     record.limit = limit::of(&record);
     record.hazards = hazard::all(&record);

@@ -119,6 +119,6 @@ impl Plan {
 pub fn trial_ns(trial: &Trial) -> Option<u64> {
     match trial.amount {
         Amount::DurationNs(ns) => Some(ns + trial.warmup_ns + OVERHEAD_NS),
-        Amount::Bytes(_) | Amount::Transactions(_) => None,
+        Amount::Bytes(_) | Amount::Transactions(_) | Amount::Whole => None,
     }
 }

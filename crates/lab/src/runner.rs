@@ -243,6 +243,7 @@ impl OneTrial<'_> {
             peer: (self.bench.peer.url().clone(), self.around.peer.clone(), peer),
             clock: self.around.clock,
             shared_kernel: self.around.shared_kernel,
+            stand_in: None,
         }))
     }
 
@@ -280,7 +281,7 @@ impl OneTrial<'_> {
         let window_start_ns = start_ns + self.trial.warmup_ns;
         let window_end_ns = match self.trial.amount {
             Amount::DurationNs(ns) => Some(window_start_ns + ns),
-            Amount::Bytes(_) | Amount::Transactions(_) => None,
+            Amount::Bytes(_) | Amount::Transactions(_) | Amount::Whole => None,
         };
         let schedule = Schedule { traffic_start_ns: start_ns, window_start_ns, window_end_ns };
         // The peer first: a receiver that is late loses nothing but its own start.
@@ -297,7 +298,7 @@ impl OneTrial<'_> {
             Amount::DurationNs(ns) => {
                 Some(Instant::now() + Duration::from_nanos(ns + self.trial.warmup_ns) + GRACE)
             }
-            Amount::Bytes(_) | Amount::Transactions(_) => None,
+            Amount::Bytes(_) | Amount::Transactions(_) | Amount::Whole => None,
         };
         while !waiting.both_closed() {
             for side in [Side::Dut, Side::Peer] {
@@ -398,7 +399,8 @@ impl Waiting {
             | WorkloadKind::TcpRr
             | WorkloadKind::TcpCrr
             | WorkloadKind::UdpStream
-            | WorkloadKind::UdpRr => (true, false),
+            | WorkloadKind::UdpRr
+            | WorkloadKind::Profile => (true, false),
         };
         Self {
             dut_done: !dut_counts,

@@ -21,6 +21,7 @@ mod references;
 mod request;
 mod serve;
 mod signals;
+mod stand_in;
 mod verdict;
 
 use std::process::ExitCode;

@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::profile::Profile;
 use crate::trial::{Amount, Family, Pinning, SettingLevel, Trial, TrialError};
 use crate::units::{ByteCount, Rate};
 use crate::workload::{
-    MAX_UDP_PAYLOAD, SendMethod, TcpBidir, TcpCrr, TcpOptions, TcpRr, TcpStream, UdpOptions, UdpRr,
-    UdpStream, Workload, WorkloadKind,
+    MAX_UDP_PAYLOAD, ProfileRun, SendMethod, TcpBidir, TcpCrr, TcpOptions, TcpRr, TcpStream, UdpOptions,
+    UdpRr, UdpStream, Workload, WorkloadKind,
 };
 
 /// Bytes a TCP send call where none are asked for.
@@ -20,6 +21,9 @@ pub const DEFAULT_UDP_TIMEOUT_NS: u64 = 200_000_000;
 pub struct Experiment {
     /// Patterns.
     pub workloads: Vec<WorkloadKind>,
+    /// Profiles of the pattern of that name.
+    #[serde(skip)]
+    pub profiles: Vec<Profile>,
     /// IP versions; empty is IPv4 where both ends have it, else IPv6.
     pub families: Vec<Family>,
     /// Bytes a call of streams.
@@ -160,10 +164,12 @@ impl Experiment {
     }
 
     fn trial(&self, workload: Workload, family: Family, streams: u32, settings: &[SettingLevel]) -> Trial {
-        let count = if workload.kind().is_transactional() {
-            self.transactions.map(Amount::Transactions)
+        let (count, streams) = if let Workload::Profile(run) = &workload {
+            (Some(Amount::Whole), run.profile.strands())
+        } else if workload.kind().is_transactional() {
+            (self.transactions.map(Amount::Transactions), streams)
         } else {
-            self.bytes.map(Amount::Bytes)
+            (self.bytes.map(Amount::Bytes), streams)
         };
         Trial {
             family,
@@ -215,6 +221,10 @@ impl Experiment {
                         }
                     }
                 }
+            }
+            WorkloadKind::Profile => {
+                let profile = |p: &Profile| Workload::Profile(ProfileRun { profile: p.clone() });
+                all.extend(self.profiles.iter().map(profile));
             }
             WorkloadKind::UdpRr => {
                 for (request, response, rate) in self.exchanges() {
@@ -292,7 +302,9 @@ impl Experiment {
     fn check_options_are_used(&self) -> Result<(), TrialError> {
         let any = |f: fn(WorkloadKind) -> bool| self.workloads.iter().copied().any(f);
         let stream = |k: WorkloadKind| !k.is_transactional();
-        let tcp = |k: WorkloadKind| !k.is_udp();
+        // A profile says all this itself.
+        let tcp = |k: WorkloadKind| !k.is_udp() && k != WorkloadKind::Profile;
+        let exchange = |k: WorkloadKind| k.is_transactional() && k != WorkloadKind::Profile;
         let bulk_tcp = |k: WorkloadKind| !k.is_udp() && !k.is_transactional();
         let in_flight = |k| matches!(k, WorkloadKind::TcpRr | WorkloadKind::UdpRr);
         let bidir = |k| k == WorkloadKind::TcpBidir;
@@ -302,18 +314,8 @@ impl Experiment {
             ("--nodelay", self.nodelay, any(tcp), "it is an option of TCP"),
             ("--mss", !self.mss.is_empty(), any(tcp), "it is an option of TCP"),
             ("--congestion", !self.congestions.is_empty(), any(tcp), "it is an option of TCP"),
-            (
-                "--request",
-                !self.requests.is_empty(),
-                any(WorkloadKind::is_transactional),
-                "streams have --size",
-            ),
-            (
-                "--response",
-                !self.responses.is_empty(),
-                any(WorkloadKind::is_transactional),
-                "streams have --size",
-            ),
+            ("--request", !self.requests.is_empty(), any(exchange), "streams have --size"),
+            ("--response", !self.responses.is_empty(), any(exchange), "streams have --size"),
             ("--in-flight", !self.in_flights.is_empty(), any(in_flight), "it goes with tcp-rr and udp-rr"),
             (
                 "--rate in bits or packets",
@@ -321,12 +323,7 @@ impl Experiment {
                 any(stream),
                 "request/response takes rps",
             ),
-            (
-                "--rate in requests",
-                !self.request_rates.is_empty(),
-                any(WorkloadKind::is_transactional),
-                "streams take bits or pps",
-            ),
+            ("--rate in requests", !self.request_rates.is_empty(), any(exchange), "streams take bits or pps"),
             ("--one-connection", self.one_connection, any(bidir), "it goes with tcp-bidir"),
             ("--bytes", self.bytes.is_some(), any(stream), "request/response has --transactions"),
         ];
@@ -339,7 +336,7 @@ impl Experiment {
                 });
             }
         }
-        if self.transactions.is_some() && !any(WorkloadKind::is_transactional) {
+        if self.transactions.is_some() && !any(exchange) {
             let workload = self.workloads.first().map_or("this", |k| k.name());
             return Err(TrialError::NotWith {
                 option: "--transactions",

@@ -39,7 +39,7 @@ pub fn levels(trial: &Trial) -> Vec<Level> {
     levels.optional("pin", pin(&trial.pin));
     levels.add("verify", trial.verify_seed.is_some());
     match trial.amount {
-        Amount::DurationNs(_) => {}
+        Amount::DurationNs(_) | Amount::Whole => {}
         Amount::Bytes(bytes) => levels.add("bytes", ByteCount(bytes)),
         Amount::Transactions(count) => levels.add("transactions", count),
     }
@@ -74,6 +74,7 @@ fn sizes(workload: &Workload, levels: &mut Levels) {
         Workload::TcpRr(w) => messages(w.request, w.response, levels),
         Workload::TcpCrr(w) => messages(w.request, w.response, levels),
         Workload::UdpRr(w) => messages(w.request, w.response, levels),
+        Workload::Profile(w) => levels.add("profile", w.profile.label()),
     }
 }
 
@@ -87,7 +88,11 @@ pub fn send_method(workload: &Workload) -> Option<SendMethod> {
     match workload {
         Workload::TcpStream(w) | Workload::TcpReverse(w) => Some(w.send),
         Workload::TcpBidir(w) => Some(w.stream.send),
-        Workload::TcpRr(_) | Workload::TcpCrr(_) | Workload::UdpStream(_) | Workload::UdpRr(_) => None,
+        Workload::TcpRr(_)
+        | Workload::TcpCrr(_)
+        | Workload::UdpStream(_)
+        | Workload::UdpRr(_)
+        | Workload::Profile(_) => None,
     }
 }
 

@@ -53,6 +53,8 @@ pub enum HazardKind {
     ZeroCopyCopied,
     /// The stop rule's interval was still too wide after the last repeat.
     TooWide,
+    /// One end was another program, of which only its protocol tells.
+    ForeignEnd,
 }
 
 impl HazardKind {
@@ -81,6 +83,7 @@ impl HazardKind {
             Self::Unavailable => "unavailable",
             Self::ZeroCopyCopied => "zero-copy-copied",
             Self::TooWide => "too-wide",
+            Self::ForeignEnd => "foreign-end",
         }
     }
 }

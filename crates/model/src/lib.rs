@@ -17,6 +17,7 @@ pub mod hazard;
 pub mod latency;
 pub mod limit;
 pub mod node;
+pub mod profile;
 pub mod qualification;
 pub mod reading;
 pub mod record;

@@ -7,10 +7,34 @@ use serde::{Deserialize, Serialize};
 use crate::counters::{MeterReading, ThreadReading};
 use crate::latency::LatencyHistogram;
 
+/// How a node's reading is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Knowledge {
+    /// linerate measured it there.
+    #[default]
+    Measured,
+    /// Another program told it through its own protocol: what that does not tell is empty or 0.
+    Told,
+    /// Another program ran there, whose protocol tells nothing: the whole reading is empty.
+    Untold,
+}
+
+impl Knowledge {
+    /// Whether linerate measured it there.
+    pub fn is_measured(&self) -> bool {
+        *self == Self::Measured
+    }
+}
+
 /// What one node measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reading {
+    /// How it is known; missing is `measured`.
+    #[serde(default, skip_serializing_if = "Knowledge::is_measured")]
+    pub knowledge: Knowledge,
     /// The window as this node's clock saw it.
     pub window: Window,
     /// By stream.

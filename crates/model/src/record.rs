@@ -8,7 +8,7 @@ use crate::limit::Limit;
 use crate::node::NodeUrl;
 use crate::reading::Reading;
 use crate::summary::Summary;
-use crate::trial::Trial;
+use crate::trial::{Side, Trial};
 
 /// Name and version of the record's layout, in every record.
 pub const RECORD_SCHEMA: &str = "linerate.record/1";
@@ -52,6 +52,21 @@ pub struct Record {
     pub limit: Limit,
     /// Reasons to distrust it.
     pub hazards: Vec<Hazard>,
+    /// Which tool linerate stood in for, where it spoke another tool's protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stand_in: Option<StandIn>,
+}
+
+/// A tool that linerate stood in for. The other end is another program, or may be: see `knowledge` of its reading.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StandIn {
+    /// `netperf`, `iperf3`, `uperf` or `ttcp`.
+    pub tool: String,
+    /// Which node linerate was: the dut connects, the peer listens.
+    pub side: Side,
+    /// The words after the tool's name.
+    pub command: Vec<String>,
 }
 
 /// How a trial ended.

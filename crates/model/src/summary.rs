@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::latency::LatencyHistogram;
-use crate::reading::{Flow, Reading, UdpReading};
+use crate::reading::{Flow, Knowledge, Reading, UdpReading};
 use crate::trial::{Side, Trial};
 use crate::units::{bits_per_second, per_second, total};
 use crate::workload::WorkloadKind;
@@ -199,8 +199,9 @@ pub fn summarize(trial: &Trial, dut: &Reading, peer: &Reading, shared_kernel: bo
         transactions,
         transactions_per_second: transactions.map(|n| per_second(n, dut.window.duration_ns)),
         cpu: cpu_summary(dut, peer, shared_kernel, work),
-        retransmits: are_connections_read(trial).then(|| total([retransmits(dut), retransmits(peer)])),
-        loss: trial.workload.kind().is_udp().then(|| loss_summary(trial, dut, peer)),
+        retransmits: are_connections_read(trial, dut, peer)
+            .then(|| total([retransmits(dut), retransmits(peer)])),
+        loss: is_loss_known(trial, dut, peer).then(|| loss_summary(trial, dut, peer)),
         latency: (latency.total() > 0).then(|| latency_summary(&latency)),
         bad_bytes: trial.verify_seed.map(|_| total([bad_bytes(dut), bad_bytes(peer)])),
     }
@@ -215,19 +216,29 @@ pub fn total_flow(reading: &Reading, flow: impl Fn(&crate::reading::StreamReadin
 }
 
 fn direction(trial: &Trial, from: Side, sender: &Reading, receiver: &Reading) -> Direction {
-    let sent = total_flow(sender, |s| s.sent);
-    let received = total_flow(receiver, |s| s.received);
+    let mut sent = total_flow(sender, |s| s.sent);
+    let mut received = total_flow(receiver, |s| s.received);
+    // An end that tells nothing is taken to have moved what the other end did; a hazard says so.
+    let (mut sender_ns, mut receiver_ns) = (sender.window.duration_ns, receiver.window.duration_ns);
+    if receiver.knowledge == Knowledge::Untold {
+        (received, receiver_ns) = (sent, sender_ns);
+    }
+    if sender.knowledge == Knowledge::Untold {
+        (sent, sender_ns) = (received, receiver_ns);
+    }
     let packets = match trial.workload.kind() {
         WorkloadKind::TcpCrr => None,
+        _ if receiver.knowledge == Knowledge::Untold => None,
         kind if kind.is_udp() => Some(received.messages),
+        _ if !has_tcp(receiver) => None,
         _ => Some(total(receiver.streams.iter().flat_map(|s| &s.tcp).map(|t| t.segments_received))),
     };
     Direction {
         from,
         received_bytes: received.bytes,
-        goodput_bits_per_second: bits_per_second(received.bytes, receiver.window.duration_ns),
-        sent_bits_per_second: bits_per_second(sent.bytes, sender.window.duration_ns),
-        packets_per_second: packets.map(|n| per_second(n, receiver.window.duration_ns)),
+        goodput_bits_per_second: bits_per_second(received.bytes, receiver_ns),
+        sent_bits_per_second: bits_per_second(sent.bytes, sender_ns),
+        packets_per_second: packets.map(|n| per_second(n, receiver_ns)),
     }
 }
 
@@ -243,9 +254,9 @@ fn cpu_summary(dut: &Reading, peer: &Reading, shared_kernel: bool, work: Work) -
         percent(on_cpu, reading.window.duration_ns)
     };
     CpuSummary {
-        shared: shared_kernel.then(|| machine_cost(dut, work)),
-        dut: (!shared_kernel).then(|| machine_cost(dut, work)),
-        peer: (!shared_kernel).then(|| machine_cost(peer, work)),
+        shared: shared_kernel.then(|| machine_cost(if is_machine_known(dut) { dut } else { peer }, work)),
+        dut: (!shared_kernel && is_machine_known(dut)).then(|| machine_cost(dut, work)),
+        peer: (!shared_kernel && is_machine_known(peer)).then(|| machine_cost(peer, work)),
         dut_threads_percent: threads(dut),
         peer_threads_percent: threads(peer),
     }
@@ -273,10 +284,31 @@ pub fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-/// Whether the state of the TCP connections is in the readings: not that of tcp-crr's many short ones.
-fn are_connections_read(trial: &Trial) -> bool {
+/// Whether the state of the TCP connections is in the readings: not that of tcp-crr's many short ones, nor of a profile's,
+/// nor of a sender that is another program and does not tell.
+fn are_connections_read(trial: &Trial, dut: &Reading, peer: &Reading) -> bool {
     let kind = trial.workload.kind();
-    !kind.is_udp() && kind != WorkloadKind::TcpCrr
+    let senders = [(trial.workload.dut_sends(), dut), (trial.workload.peer_sends(), peer)];
+    let known = |(sends, end): &(bool, &Reading)| !sends || end.knowledge.is_measured() || has_tcp(end);
+    !matches!(kind, WorkloadKind::TcpCrr | WorkloadKind::Profile)
+        && !kind.is_udp()
+        && senders.iter().all(known)
+}
+
+fn has_tcp(reading: &Reading) -> bool {
+    reading.streams.iter().any(|s| !s.tcp.is_empty())
+}
+
+/// Whether the machine's CPU was read, or told.
+fn is_machine_known(reading: &Reading) -> bool {
+    reading.knowledge.is_measured() || reading.meter.cpu.window_ns > 0
+}
+
+/// Requests lost are the asking end's to know; of streams both ends must tell.
+fn is_loss_known(trial: &Trial, dut: &Reading, peer: &Reading) -> bool {
+    let untold = |reading: &Reading| reading.knowledge == Knowledge::Untold;
+    let kind = trial.workload.kind();
+    kind.is_udp() && !untold(dut) && (kind.is_transactional() || !untold(peer))
 }
 
 fn retransmits(reading: &Reading) -> u64 {

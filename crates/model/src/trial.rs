@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::units::{ByteCount, RateUnit};
-use crate::workload::{MAX_UDP_PAYLOAD, SendMethod, UDP_STREAM_HEADER, UdpRr, Workload};
+use crate::workload::{MAX_UDP_PAYLOAD, SendMethod, UDP_STREAM_HEADER, UdpRr, Workload, WorkloadKind};
 
 /// IP version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -39,6 +39,8 @@ pub enum Amount {
     Bytes(u64),
     /// This many transactions over all streams; the window is the whole run.
     Transactions(u64),
+    /// All that the workload itself says: a profile's end; the window is the whole run.
+    Whole,
 }
 
 /// CPUs for the traffic threads of each end: thread i runs on entry `i % len`. Empty: not pinned.
@@ -156,6 +158,9 @@ impl Trial {
     pub fn check(&self) -> Result<(), TrialError> {
         let name = self.workload.kind().name();
         let not_with = |option, why| Err(TrialError::NotWith { option, workload: name, why });
+        if self.workload.kind() == WorkloadKind::Profile && self.amount != Amount::Whole {
+            return not_with("-t, --bytes or --transactions", "the profile says itself when it ends");
+        }
         check_count("--streams", u64::from(self.streams), 1, u64::from(MAX_STREAMS))?;
         self.check_sizes(name)?;
         self.check_rate(name)?;
@@ -174,6 +179,14 @@ impl Trial {
                     return not_with("--transactions", "give --bytes");
                 }
                 check_count("--transactions", count, u64::from(self.streams), 1 << 60)?;
+            }
+            Amount::Whole => {
+                if self.workload.kind() != WorkloadKind::Profile {
+                    return not_with(
+                        "no -t, --bytes or --transactions",
+                        "only a profile says itself when it ends",
+                    );
+                }
             }
         }
         if let Some(ns) = self.interval_ns {
@@ -215,6 +228,7 @@ impl Trial {
                 check_in_flight(w.in_flight)?;
                 check_udp_rr_matching(w, name)
             }
+            Workload::Profile(_) => Ok(()),
         }
     }
 

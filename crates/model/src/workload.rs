@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::profile::Profile;
 use crate::units::{ByteCount, Rate};
 
 /// Largest UDP payload over IPv4 without options: 65535 - 20 (IP) - 8 (UDP), RFC 768 and RFC 791.
@@ -30,6 +31,8 @@ pub enum Workload {
     UdpStream(UdpStream),
     /// UDP request/response.
     UdpRr(UdpRr),
+    /// What a uperf profile says; the dut is its master.
+    Profile(ProfileRun),
 }
 
 /// A pattern without its parameters: the word that `-w` takes.
@@ -51,10 +54,12 @@ pub enum WorkloadKind {
     UdpStream,
     /// UDP request/response.
     UdpRr,
+    /// What a uperf profile says.
+    Profile,
 }
 
 impl WorkloadKind {
-    /// Every kind, in the order of the documentation.
+    /// Every kind that its word alone asks for, in the order of the documentation: a profile needs its file.
     pub const ALL: [Self; 7] = [
         Self::TcpStream,
         Self::TcpReverse,
@@ -75,12 +80,13 @@ impl WorkloadKind {
             Self::TcpCrr => "tcp-crr",
             Self::UdpStream => "udp-stream",
             Self::UdpRr => "udp-rr",
+            Self::Profile => "profile",
         }
     }
 
     /// Whether it counts transactions (request/response) rather than bytes.
     pub fn is_transactional(self) -> bool {
-        matches!(self, Self::TcpRr | Self::TcpCrr | Self::UdpRr)
+        matches!(self, Self::TcpRr | Self::TcpCrr | Self::UdpRr | Self::Profile)
     }
 
     /// Whether it runs over UDP.
@@ -106,7 +112,11 @@ impl std::str::FromStr for WorkloadKind {
     type Err = UnknownWorkload;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|k| k.name() == name).ok_or_else(|| UnknownWorkload(name.to_owned()))
+        Self::ALL
+            .into_iter()
+            .chain([Self::Profile])
+            .find(|k| k.name() == name)
+            .ok_or_else(|| UnknownWorkload(name.to_owned()))
     }
 }
 
@@ -247,6 +257,14 @@ pub struct UdpRr {
     pub socket: UdpOptions,
 }
 
+/// A uperf profile. Its transactions are iterations of those that move payload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProfileRun {
+    /// What is done.
+    pub profile: Profile,
+}
+
 /// Requests outstanding on each connection of an open loop, where nothing else is asked for.
 pub const OPEN_LOOP_IN_FLIGHT: u32 = 1024;
 
@@ -284,6 +302,7 @@ impl Workload {
             Self::TcpCrr(_) => WorkloadKind::TcpCrr,
             Self::UdpStream(_) => WorkloadKind::UdpStream,
             Self::UdpRr(_) => WorkloadKind::UdpRr,
+            Self::Profile(_) => WorkloadKind::Profile,
         }
     }
 
@@ -296,6 +315,7 @@ impl Workload {
             Self::TcpCrr(w) => w.rate,
             Self::UdpStream(w) => w.rate,
             Self::UdpRr(w) => w.rate,
+            Self::Profile(_) => None,
         }
     }
 
@@ -306,7 +326,7 @@ impl Workload {
             Self::TcpBidir(w) => Some(&w.stream.socket),
             Self::TcpRr(w) => Some(&w.socket),
             Self::TcpCrr(w) => Some(&w.socket),
-            Self::UdpStream(_) | Self::UdpRr(_) => None,
+            Self::UdpStream(_) | Self::UdpRr(_) | Self::Profile(_) => None,
         }
     }
 
@@ -319,7 +339,7 @@ impl Workload {
         }
     }
 
-    /// Bytes a call as shown in a table: the size of a stream, `request/response` of a transaction.
+    /// Bytes a call as shown in a table: the size of a stream, `request/response` of a transaction, a profile's label.
     pub fn size_text(&self) -> String {
         match self {
             Self::TcpStream(w) | Self::TcpReverse(w) => w.size.to_string(),
@@ -328,6 +348,7 @@ impl Workload {
             Self::TcpRr(w) => format!("{}/{}", w.request, w.response),
             Self::TcpCrr(w) => format!("{}/{}", w.request, w.response),
             Self::UdpRr(w) => format!("{}/{}", w.request, w.response),
+            Self::Profile(w) => w.profile.label(),
         }
     }
 

@@ -169,6 +169,7 @@ fn sizes(workload: &Workload) -> (Option<u64>, Option<u64>, Option<u64>) {
         Workload::TcpRr(w) => (None, Some(w.request.0), Some(w.response.0)),
         Workload::TcpCrr(w) => (None, Some(w.request.0), Some(w.response.0)),
         Workload::UdpRr(w) => (None, Some(w.request.0), Some(w.response.0)),
+        Workload::Profile(_) => (None, None, None),
     }
 }
 

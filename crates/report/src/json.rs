@@ -28,18 +28,18 @@ pub fn json(records: &[Record]) -> String {
     text
 }
 
-/// Reads what [`json`] wrote, now or in the past; a single record is taken as a list of one.
+/// Reads what [`json`] wrote, now or in the past, or records one after the other (a line each, as stand-ins write them).
 ///
 /// # Errors
 /// Where the text is not JSON, a field is missing or of the wrong type, or a record names another schema.
 pub fn parse_json(text: &str) -> Result<Vec<Record>, ParseRecordsError> {
-    let result = if text.trim_start().starts_with('{') {
-        serde_json::from_str(text).map(|record| vec![record])
+    let result: Result<Vec<Record>, _> = if text.trim_start().starts_with('{') {
+        serde_json::Deserializer::from_str(text).into_iter().collect()
     } else {
         serde_json::from_str(text)
     };
     let schemas: Vec<String> = match &result {
-        Ok(records) => records.iter().map(|r: &Record| r.schema.clone()).collect(),
+        Ok(records) => records.iter().map(|r| r.schema.clone()).collect(),
         // A record of another layout fails on some field; its schema is the better reason, where it can be read.
         Err(_) => peek_schemas(text),
     };
@@ -55,6 +55,6 @@ fn peek_schemas(text: &str) -> Vec<String> {
         schema: String,
     }
     let list = serde_json::from_str::<Vec<Peek>>(text);
-    let list = list.or_else(|_| serde_json::from_str::<Peek>(text).map(|peek| vec![peek]));
+    let list = list.or_else(|_| serde_json::Deserializer::from_str(text).into_iter().collect());
     list.unwrap_or_default().into_iter().map(|peek| peek.schema).collect()
 }

@@ -86,7 +86,7 @@ pub fn live_line(
             goodput(peer);
             goodput(dut);
         }
-        WorkloadKind::TcpRr | WorkloadKind::TcpCrr | WorkloadKind::UdpRr => {
+        WorkloadKind::TcpRr | WorkloadKind::TcpCrr | WorkloadKind::UdpRr | WorkloadKind::Profile => {
             let rate = per_second(sum(dut, |s| s.transactions), dut.duration_ns);
             cells.push(cell(&numbers::count(rate), COUNT));
         }

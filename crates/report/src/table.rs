@@ -82,7 +82,9 @@ impl TableKind {
         match record.trial.workload.kind() {
             WorkloadKind::TcpStream | WorkloadKind::TcpReverse | WorkloadKind::TcpBidir => Self::TcpStreams,
             WorkloadKind::UdpStream => Self::UdpStreams,
-            WorkloadKind::TcpRr | WorkloadKind::TcpCrr | WorkloadKind::UdpRr => Self::Transactions,
+            WorkloadKind::TcpRr | WorkloadKind::TcpCrr | WorkloadKind::UdpRr | WorkloadKind::Profile => {
+                Self::Transactions
+            }
         }
     }
 

@@ -108,6 +108,7 @@ fn amount_text(trial: &Trial) -> String {
         Amount::DurationNs(ns) => numbers::time(ns),
         Amount::Bytes(bytes) => format!("{} bytes", ByteCount(bytes)),
         Amount::Transactions(count) => format!("{count} transactions"),
+        Amount::Whole => "the whole profile".to_owned(),
     }
 }
 
@@ -116,9 +117,11 @@ fn send_text(trial: &Trial) -> String {
     let send = match &trial.workload {
         Workload::TcpStream(w) | Workload::TcpReverse(w) => w.send,
         Workload::TcpBidir(w) => w.stream.send,
-        Workload::TcpRr(_) | Workload::TcpCrr(_) | Workload::UdpStream(_) | Workload::UdpRr(_) => {
-            SendMethod::default()
-        }
+        Workload::TcpRr(_)
+        | Workload::TcpCrr(_)
+        | Workload::UdpStream(_)
+        | Workload::UdpRr(_)
+        | Workload::Profile(_) => SendMethod::default(),
     };
     if send == SendMethod::default() { String::new() } else { send.name().to_owned() }
 }

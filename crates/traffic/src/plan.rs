@@ -9,7 +9,7 @@ use linerate_model::workload::{self, Workload};
 use linerate_sys::sockopt;
 use socket2::Socket;
 
-use crate::error::Result;
+use crate::error::{Result, TrafficError};
 use crate::lane::{LanePlan, Role};
 use crate::pace;
 use crate::pattern::{Pattern, Way};
@@ -51,7 +51,7 @@ pub(crate) fn is_active(trial: &Trial, side: Side, purpose: Purpose) -> bool {
         Workload::TcpStream(_) | Workload::TcpRr(_) | Workload::UdpStream(_) | Workload::UdpRr(_) => is_dut,
         Workload::TcpReverse(_) => !is_dut,
         Workload::TcpBidir(w) => w.one_connection || is_dut == (purpose == Purpose::Data),
-        Workload::TcpCrr(_) => false,
+        Workload::TcpCrr(_) | Workload::Profile(_) => false,
     }
 }
 
@@ -99,6 +99,7 @@ impl Planner<'_> {
             Workload::TcpCrr(w) => Ok(self.tcp_crr(w)),
             Workload::UdpStream(w) => Ok(self.udp_stream(w)),
             Workload::UdpRr(w) => Ok(self.udp_rr(w)),
+            Workload::Profile(_) => Err(TrafficError::Failed("profiles are run by another mover".to_owned())),
         }
     }
 

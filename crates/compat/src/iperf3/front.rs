@@ -15,10 +15,11 @@ use super::help::HELP;
 use super::json_report::system_info;
 use super::options::{self, ClientRequest, Output, Request, ServerRequest};
 use super::printer::{Board, Form, Printer};
-use super::record::{self, Record};
+use super::record::Record;
 use super::report::Event;
 use super::server::{Server, ServerOptions, Tell};
 use super::text_report::VERSION;
+use crate::observed::{Keep, Observed};
 
 /// What the command has to do with the world.
 pub struct Io {
@@ -28,6 +29,8 @@ pub struct Io {
     pub stderr: Box<dyn Write + Send>,
     /// Set by a signal.
     pub stop: Arc<AtomicBool>,
+    /// Keeps the project's own record.
+    pub keep: Keep,
     /// Gives a password when none is in `IPERF3_PASSWORD`.
     pub ask_password: fn() -> io::Result<String>,
 }
@@ -103,13 +106,14 @@ fn run_client(mut request: ClientRequest, mut io: Io) -> u8 {
     if request.output.verbose && !json {
         printer.print(&format!("{VERSION}\n{}\n", system_info()));
     }
-    let (mut record, mut line) = (Record::default(), None);
+    let mut record = request.output.record.as_ref().map(|_| Record::default());
+    let mut observed: Vec<Observed> = Vec::new();
     let outcome = client::run(&request.options, &io.stop, &mut |event| {
         printer.print(&form.event(&event));
-        line = record.event(&event).or_else(|| line.take());
+        observed.extend(record.as_mut().map(|record| record.event(&event)).unwrap_or_default());
     });
-    if let (Some(path), Some(line)) = (&request.output.record, &line)
-        && let Err(error) = record::append(path, line)
+    if let Some(path) = &request.output.record
+        && let Err(error) = observed.into_iter().try_for_each(|one| (io.keep)(path, one))
     {
         return fail(io, &format!("write {}: {error}", path.display()));
     }
@@ -181,7 +185,7 @@ fn run_server(request: ServerRequest, mut io: Io) -> u8 {
         say(&mut out, &format!("{VERSION}\n{}\n", system_info()));
     }
     let errors = std::mem::replace(&mut io.stderr, Box::new(io::sink()));
-    let board = Arc::new(Board::new(out, errors, &output, server.port()));
+    let board = Arc::new(Board::new(out, errors, &output, server.port(), io.keep));
     board.listening();
     let tell: Tell = {
         let board = board.clone();

@@ -25,7 +25,7 @@ Client and server:
   -m, --mptcp               MPTCP
   -4, -6                    IPv4 only, IPv6 only
       --use-pkcs1-padding   as versions before 3.17 pad tokens
-      --linerate-json FILE  add the figures in plain units to FILE, a line of JSON a test
+      --linerate-json FILE  add a record of each test to FILE
   -v, --version; -h, --help
 
 Server:

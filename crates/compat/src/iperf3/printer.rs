@@ -6,10 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::json_report::JsonReport;
 use super::options::Output;
-use super::record::{self, Record};
+use super::record::Record;
 use super::report::Event;
 use super::server::{ServerEvent, ServerTold};
 use super::text_report::{TextOptions, TextReport};
+use crate::observed::Keep;
 
 const RULE: &str = "-----------------------------------------------------------";
 
@@ -89,6 +90,7 @@ pub(super) struct Board {
     inner: Mutex<Inner>,
     output: Output,
     port: u16,
+    keep: Keep,
 }
 
 struct Inner {
@@ -105,10 +107,11 @@ impl Board {
         errors: Box<dyn Write + Send>,
         output: &Output,
         port: u16,
+        keep: Keep,
     ) -> Self {
         let printer = Printer::new(out, output.timestamps.clone());
         let inner = Inner { printer, errors, tests: HashMap::new(), live: None, count: 0 };
-        Self { inner: Mutex::new(inner), output: output.clone(), port }
+        Self { inner: Mutex::new(inner), output: output.clone(), port, keep }
     }
 
     /// Says that the server listens.
@@ -144,14 +147,10 @@ impl Board {
         let live = *inner.live.get_or_insert(client) == client;
         let make = || (Form::new(&self.output), String::new(), Record::default());
         let (form, held, record) = inner.tests.entry(client).or_insert_with(make);
-        if let (Some(path), Some(line)) = (&self.output.record, record.event(event))
-            && let Err(error) = record::append(path, &line)
+        if let Some(path) = &self.output.record
+            && let Err(error) = record.event(event).into_iter().try_for_each(|one| (self.keep)(path, one))
         {
-            let line = format!(
-                "iperf3: error - write {}: {error}
-",
-                path.display()
-            );
+            let line = format!("iperf3: error - write {}: {error}\n", path.display());
             let _written = inner.errors.write_all(line.as_bytes());
         }
         let text = form.event(event);

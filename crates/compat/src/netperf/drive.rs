@@ -22,6 +22,7 @@ use super::reply::{CpuShares, Response, Results};
 use super::request::{Layout, Length, Pattern, Request, Transport};
 use super::sockets::{self, Wish};
 use super::wire::Message;
+use crate::observed::Watch;
 
 /// How often the control connection and the stop flag are looked at.
 const LOOK: Duration = Duration::from_millis(50);
@@ -61,6 +62,8 @@ pub struct Driver {
     stream: TcpStream,
     session: ClientSession,
     server: IpAddr,
+    /// Watches this node for the project's own record, where one is kept.
+    watch: Option<Watch>,
     /// From the iteration before: the data port and the server's rate.
     carried: Option<(u16, f32)>,
 }
@@ -108,7 +111,10 @@ impl Driver {
         socket.set_tcp_nodelay(true).map_err(failed)?;
         let stream = TcpStream::from(socket);
         stream.set_read_timeout(Some(LOOK)).map_err(failed)?;
-        let mut driver = Self { stream, session: ClientSession::new(), server: target.ip(), carried: None };
+        let local = stream.local_addr().map_err(failed)?;
+        let watch = options.record_file.as_ref().map(|_| Watch::open(local.ip()));
+        let session = ClientSession::new();
+        let mut driver = Self { stream, session, server: target.ip(), watch, carried: None };
         if let Some(phrase) = &options.passphrase {
             driver.send(&Message::passphrase(phrase))?;
         }
@@ -126,6 +132,12 @@ impl Driver {
             Event::Calibrated(rate, cpus) => Ok((rate, cpus)),
             Event::Ready(_) | Event::Done(_) => Err(ClientError::Unasked.into()),
         }
+    }
+
+    /// The watch, with both ends of the control connection.
+    pub(crate) fn watch(&self) -> Option<(&Watch, (SocketAddr, SocketAddr))> {
+        let ends = self.stream.local_addr().ok().zip(self.stream.peer_addr().ok());
+        self.watch.as_ref().zip(ends)
     }
 
     /// Runs the test once.
@@ -205,6 +217,9 @@ impl Driver {
     ) -> Result<(LocalEnd, Count, Option<Results>), DriveError> {
         let cpu = usize::try_from(options.bind_cpu[0]).ok();
         let shared = progress.clone();
+        if let Some(watch) = &mut self.watch {
+            watch.begin();
+        }
         let running =
             Running::start("netperf", socket, cpu, move |tally, socket| Ok(plan.run(tally, socket, &shared)))
                 .map_err(|e| DriveError::Local(e.to_string()))?;
@@ -239,6 +254,9 @@ impl Driver {
             return Err(DriveError::Local("the data connection did not end within 60 s of its time".into()));
         }
         let finished = running.finish();
+        if let Some(watch) = &mut self.watch {
+            watch.end();
+        }
         if options.interim_seconds.is_some() && finished.count.at_ns > earlier.at_ns {
             interim(Interim { earlier, now: Count { at_ns: finished.ended_ns, ..finished.count } });
         }

@@ -32,7 +32,7 @@ Global options (pairs: 'v' is both, 'v,' the first, ',v' the second; * : 'v' alo
     -W send,recv      Buffers in the ring
     -y, -Y local,remote  Socket priority; TOS
     -Z passphrase     Passphrase of netserver
-    --linerate-json FILE  Also write linerate's own record
+    --linerate-json FILE  Add linerate's own record to FILE
 ";
 
 /// Test options.

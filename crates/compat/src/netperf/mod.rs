@@ -19,6 +19,7 @@ mod omni_output;
 pub mod options;
 #[cfg(test)]
 mod pair_tests;
+mod record;
 pub mod reply;
 pub mod request;
 mod run;

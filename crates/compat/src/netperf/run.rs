@@ -4,20 +4,28 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use linerate_sys::{affinity, clock};
-use serde::Serialize;
 
 use super::drive::{DriveError, Driver, Interim};
 use super::figures::{Figures, Outcome, widths};
 use super::omni_output::{self, Blocks};
 use super::options::{Form, Options, Refusal, TestName};
 use super::request::Pattern;
-use super::table;
+use super::{record, table};
+use crate::observed::Keep;
 
 /// Exit code for no control connection.
 const NO_CONTROL: u8 = 255;
 
 /// Runs netperf with the words after its name; `stop` ends a test early. Returns netperf's exit code.
-pub fn run_client(words: &[String], stop: &AtomicBool, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+///
+/// `keep` keeps the project's own record.
+pub fn run_client(
+    words: &[String],
+    stop: &AtomicBool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    keep: Keep,
+) -> u8 {
     let options = match Options::parse(words) {
         Ok(options) => options,
         Err(Refusal::Print(text)) => return say(out, &text, 0),
@@ -42,7 +50,7 @@ pub fn run_client(words: &[String], stop: &AtomicBool, out: &mut dyn Write, err:
         _ => {}
     }
     let form = spec.map(|(form, _)| form);
-    match drive(&options, form, &blocks, stop, out) {
+    match drive(&options, form, &blocks, stop, out, keep) {
         Ok(()) => 0,
         Err(Failure::Write) => 1,
         Err(Failure::Drive(error)) => {
@@ -83,6 +91,7 @@ fn drive(
     blocks: &Blocks,
     stop: &AtomicBool,
     out: &mut dyn Write,
+    keep: Keep,
 ) -> Result<(), Failure> {
     let mut driver = Driver::connect(options)?;
     if options.test == TestName::RemCpu {
@@ -94,7 +103,8 @@ fn drive(
         out.write_all(table::banner(options).as_bytes())?;
         out.flush()?;
     }
-    let keep_latency = options.keep_latency || omni_output::wants_latency(blocks);
+    let for_record = options.record_file.is_some() && options.counts_transactions();
+    let keep_latency = options.keep_latency || for_record || omni_output::wants_latency(blocks);
     let mut all = Vec::new();
     let mut interims = 0;
     let last = loop {
@@ -105,6 +115,12 @@ fn drive(
             let _gone = out.write_all(line.as_bytes()).and_then(|()| out.flush());
         };
         let run = driver.iterate(options, keep_latency, stop, &mut tell)?;
+        if let (Some(path), Some((watch, ends))) = (&options.record_file, driver.watch())
+            && record::has_record(options)
+        {
+            let one = record::observed(options, &run, watch, ends, stop.load(Relaxed));
+            keep(path.as_ref(), one).map_err(|e| Failure::Record(format!("write {path}: {e}")))?;
+        }
         all.push(Figures::of(options, &run));
         let met = widths(options, &all).is_none_or(|widths| widths.met);
         let enough = all.len() >= options.iterations[1] as usize && met;
@@ -119,9 +135,6 @@ fn drive(
     };
     out.write_all(text.as_bytes())?;
     out.flush()?;
-    if let Some(path) = &options.record_file {
-        write_record(path, options, &outcome).map_err(Failure::Record)?;
-    }
     Ok(())
 }
 
@@ -179,51 +192,6 @@ fn uuid(options: &Options) -> String {
         (time >> 32) & 0xffff,
         (time >> 48) & 0x0fff | 0x1000,
     )
-}
-
-/// What `--linerate-json` writes.
-#[derive(Debug, Serialize)]
-struct NetperfRecord<'a> {
-    format: &'static str,
-    command_line: &'a str,
-    iterations: usize,
-    elapsed_seconds: f64,
-    throughput: f64,
-    throughput_unit: String,
-    sent_bytes: u64,
-    received_bytes: u64,
-    server_sent_bytes: u64,
-    server_received_bytes: u64,
-    transactions: u64,
-    requests_lost: u64,
-    sends_refused: u64,
-    local_cpu_percent: Option<f64>,
-    remote_cpu_percent: Option<f64>,
-    latency: Option<&'a linerate_model::latency::LatencyHistogram>,
-}
-
-fn write_record(path: &str, options: &Options, outcome: &Outcome) -> Result<(), String> {
-    let (mean, last) = (&outcome.mean, &outcome.last);
-    let record = NetperfRecord {
-        format: "linerate-netperf-1",
-        command_line: &options.command_line,
-        iterations: outcome.iterations,
-        elapsed_seconds: mean.elapsed,
-        throughput: mean.throughput,
-        throughput_unit: format!("{}/s", options.result_unit().name()),
-        sent_bytes: last.count.sent.bytes,
-        received_bytes: last.count.received.bytes,
-        server_sent_bytes: last.results.sent_bytes,
-        server_received_bytes: last.results.received_bytes,
-        transactions: last.count.transactions,
-        requests_lost: last.count.lost,
-        sends_refused: last.count.refused,
-        local_cpu_percent: Some(mean.local_util).filter(|util| *util >= 0.0),
-        remote_cpu_percent: Some(mean.remote_util).filter(|util| *util >= 0.0),
-        latency: last.local.latency.as_ref(),
-    };
-    let text = serde_json::to_string_pretty(&record).map_err(|e| format!("make record: {e}"))?;
-    std::fs::write(path, text + "\n").map_err(|e| format!("write {path}: {e}"))
 }
 
 fn say(to: &mut dyn Write, text: &str, code: u8) -> u8 {

@@ -13,7 +13,7 @@ mod sockets;
 
 pub use marker::{Arrival, Markers, fuzz_decode};
 pub use options::{Options, OptionsError, Unit};
-pub use report::{Tally, TtcpRecord};
+pub use report::Tally;
 pub use run::{Io, main};
 pub use serve::{Ended, UdpTest, serve_connection, serve_udp};
 

@@ -2,7 +2,6 @@
 
 use nix::sys::resource::Usage;
 use nix::sys::time::{TimeVal, TimeValLike};
-use serde::Serialize;
 
 use crate::ttcp::options::Options;
 
@@ -140,58 +139,6 @@ fn wall(seconds: u64) -> String {
     }
 }
 
-/// What `--linerate-json` writes: true units, one object.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TtcpRecord {
-    /// Name and version of this layout.
-    pub schema: &'static str,
-    /// `transmit` or `receive`.
-    pub role: &'static str,
-    /// `tcp` or `udp`.
-    pub transport: &'static str,
-    /// The other end, as address and port.
-    pub remote: Option<String>,
-    /// Bytes a call.
-    pub buffer_bytes: usize,
-    /// Payload bytes of this end.
-    pub bytes: u64,
-    /// Send or receive calls.
-    pub calls: u64,
-    /// Wall time, nanoseconds.
-    pub real_ns: u64,
-    /// Payload rate, bits a second.
-    pub bits_per_second: f64,
-    /// User time of this process, microseconds.
-    pub user_us: u64,
-    /// System time of this process, microseconds.
-    pub system_us: u64,
-    /// UDP: whether an end marker came; else the time ends with the last datagram.
-    pub end_was_told: bool,
-}
-
-impl TtcpRecord {
-    pub(crate) fn new(options: &Options, tally: &Tally, remote: Option<String>, end_was_told: bool) -> Self {
-        Self {
-            schema: "linerate.ttcp/1",
-            role: if options.transmit { "transmit" } else { "receive" },
-            transport: if options.udp { "udp" } else { "tcp" },
-            remote,
-            buffer_bytes: options.length,
-            bytes: tally.bytes,
-            calls: tally.calls,
-            real_ns: tally.real_ns,
-            bits_per_second: if tally.real_ns == 0 {
-                0.0
-            } else {
-                tally.bytes as f64 * 8e9 / tally.real_ns as f64
-            },
-            user_us: tally.user_us,
-            system_us: tally.system_us,
-            end_was_told,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -261,12 +208,5 @@ mod tests {
     #[test]
     fn hours_show() {
         assert_eq!((wall(59), wall(61), wall(3661)), ("0:59".into(), "1:01".into(), "1:01:01".into()));
-    }
-
-    #[test]
-    fn the_record_has_true_units() {
-        let tally = Tally { bytes: 1000, calls: 2, real_ns: 1_000_000_000, ..Tally::default() };
-        let record = TtcpRecord::new(&options("-t -s host"), &tally, None, true);
-        assert_eq!(record.bits_per_second, 8000.0);
     }
 }

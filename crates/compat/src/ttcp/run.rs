@@ -2,17 +2,23 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
+use linerate_model::Trial;
+use linerate_model::reading::Flow;
+use linerate_model::trial::{Amount, Family, Pinning, Side};
+use linerate_model::units::ByteCount;
+use linerate_model::workload::{SendMethod, TcpOptions, TcpStream, UdpOptions, UdpStream, Workload};
 use linerate_sys::clock;
 use nix::errno::Errno;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 
+use crate::observed::{Keep, Observed, Watch, stream, told};
 use crate::ttcp::marker::{Arrival, MARKER_BYTES, Markers};
 use crate::ttcp::options::{Options, OptionsError};
 use crate::ttcp::pattern::{Aligned, fill};
-use crate::ttcp::report::{self, Tally, TtcpRecord, name};
+use crate::ttcp::report::{self, Tally, name};
 use crate::ttcp::sockets::{self, SocketError, failed};
 
 const USAGE: &str = "\
@@ -27,7 +33,7 @@ Both:
   -4 -6 IP version                      -I IF use this link
   -w N  wait N microseconds after each send
   -R    the receiver connects, the transmitter listens (or: -S with -t, -C with -r)
-  --linerate-json FILE  write the figures as JSON to FILE too
+  --linerate-json FILE  add a record of the run to FILE
 With -t:
   -n N  buffers to send with -s (2048)  -D    TCP_NODELAY
 With -r:
@@ -51,6 +57,8 @@ pub struct Io<'a> {
     pub stdout: &'a mut dyn Write,
     /// Progress and errors.
     pub stderr: &'a mut dyn Write,
+    /// Keeps the project's own record.
+    pub keep: Keep,
 }
 
 impl std::fmt::Debug for Io<'_> {
@@ -63,8 +71,9 @@ impl std::fmt::Debug for Io<'_> {
 struct Done {
     tally: Tally,
     address: usize,
-    remote: Option<SocketAddr>,
+    ends: Option<(SocketAddr, SocketAddr)>,
     end_was_told: bool,
+    watch: Option<Watch>,
 }
 
 /// Bytes, calls and time of a transfer.
@@ -117,14 +126,17 @@ fn run(options: &Options, io: &mut Io<'_>) -> Result<(), SocketError> {
     if !done.end_was_told {
         tell(io.stderr, "ttcp-r: no end marker came: the time ends with the last datagram\n");
     }
-    write_record(options, &done)
+    let (Some(path), Some(watch)) = (&options.json, &done.watch) else { return Ok(()) };
+    let kept = (io.keep)(path, observed(options, &done, watch));
+    kept.map_err(io::Error::other).map_err(failed(&format!("write {}", path.display())))
 }
 
 fn send_tcp(options: &Options, io: &mut Io<'_>, buffer: &mut Aligned) -> Result<Done, SocketError> {
     let mut stream = sockets::tcp(options, &mut |word| progress(options, io.stderr, word))?;
-    let remote = stream.peer_addr().ok();
+    let ends = stream.local_addr().ok().zip(stream.peer_addr().ok());
+    let mut watch = open_watch(options, ends);
     let mut feed = Feed::new(options, &mut io.stdin);
-    let (moved, usage) = timed(|| {
+    let (moved, usage) = timed(watch.as_mut(), || {
         let mut moved = Moved::default();
         while let Some(length) = feed.next(buffer.bytes())? {
             let mut left = &buffer.bytes()[..length];
@@ -138,13 +150,14 @@ fn send_tcp(options: &Options, io: &mut Io<'_>, buffer: &mut Aligned) -> Result<
         }
         Ok(moved)
     })?;
-    Ok(Done::new(moved, &usage, buffer, remote))
+    Ok(Done::new(moved, &usage, buffer, ends, watch))
 }
 
 fn receive_tcp(options: &Options, io: &mut Io<'_>, buffer: &mut Aligned) -> Result<Done, SocketError> {
     let mut stream = sockets::tcp(options, &mut |word| progress(options, io.stderr, word))?;
-    let remote = stream.peer_addr().ok();
-    let (moved, usage) = timed(|| {
+    let ends = stream.local_addr().ok().zip(stream.peer_addr().ok());
+    let mut watch = open_watch(options, ends);
+    let (moved, usage) = timed(watch.as_mut(), || {
         let mut moved = Moved::default();
         loop {
             let count = receive_block(options, &mut stream, buffer.bytes(), &mut moved)?;
@@ -155,13 +168,13 @@ fn receive_tcp(options: &Options, io: &mut Io<'_>, buffer: &mut Aligned) -> Resu
             take(options, io.stdout, &buffer.bytes()[..count])?;
         }
     })?;
-    Ok(Done::new(moved, &usage, buffer, remote))
+    Ok(Done::new(moved, &usage, buffer, ends, watch))
 }
 
 /// One read, or with `-B` as many as fill the buffer. 0 is the end of the stream.
 fn receive_block(
     options: &Options,
-    stream: &mut TcpStream,
+    stream: &mut std::net::TcpStream,
     buffer: &mut [u8],
     moved: &mut Moved,
 ) -> Result<usize, SocketError> {
@@ -181,9 +194,11 @@ fn receive_block(
 
 fn send_udp(options: &Options, io: &mut Io<'_>, buffer: &mut Aligned) -> Result<Done, SocketError> {
     let (socket, to) = sockets::udp_sender(options, &mut |word| progress(options, io.stderr, word))?;
+    let ends = socket.local_addr().ok().map(|local| (local, to));
+    let mut watch = open_watch(options, ends);
     let mut small = false;
     let mut feed = Feed::new(options, &mut io.stdin);
-    let (mut moved, usage) = timed(|| {
+    let (mut moved, usage) = timed(watch.as_mut(), || {
         let mut moved = Moved::default();
         if options.pattern {
             send_to(options, &socket, to, &buffer.bytes()[..MARKER_BYTES], &mut moved)?;
@@ -207,7 +222,7 @@ fn send_udp(options: &Options, io: &mut Io<'_>, buffer: &mut Aligned) -> Result<
             "ttcp-t: input of 4 bytes or fewer went out as a datagram that is taken for a marker\n",
         );
     }
-    Ok(Done::new(moved, &usage, buffer, Some(to)))
+    Ok(Done::new(moved, &usage, buffer, ends, watch))
 }
 
 fn send_to(
@@ -234,6 +249,7 @@ fn receive_udp(options: &Options, io: &mut Io<'_>, buffer: &mut Aligned) -> Resu
     let socket = sockets::udp_receiver(options, &mut |word| progress(options, io.stderr, word))?;
     socket.set_read_timeout(Some(SILENCE_POLL)).map_err(failed("setsockopt: rcvtimeo"))?;
     let mut markers = Markers::default();
+    let mut watch = open_watch(options, None);
     let mut remote = None;
     let mut usage = (usage()?, usage()?);
     loop {
@@ -249,6 +265,9 @@ fn receive_udp(options: &Options, io: &mut Io<'_>, buffer: &mut Aligned) -> Resu
         };
         if !markers.has_begun() {
             usage.0 = self::usage()?;
+            if let Some(watch) = &mut watch {
+                watch.begin();
+            }
         }
         remote.get_or_insert(from);
         let told = markers.end_was_told();
@@ -259,13 +278,20 @@ fn receive_udp(options: &Options, io: &mut Io<'_>, buffer: &mut Aligned) -> Resu
         }
         if markers.end_was_told() && !told {
             usage.1 = self::usage()?;
+            if let Some(watch) = &mut watch {
+                watch.end();
+            }
         }
     }
     if !markers.end_was_told() {
         usage.1 = self::usage()?;
+        if let Some(watch) = &mut watch {
+            watch.end();
+        }
     }
     let moved = Moved { bytes: markers.bytes(), calls: markers.calls(), real_ns: markers.elapsed_ns() };
-    let done = Done::new(moved, &usage, buffer, remote);
+    let ends = socket.local_addr().ok().zip(remote);
+    let done = Done::new(moved, &usage, buffer, ends, watch);
     Ok(Done { end_was_told: markers.end_was_told(), ..done })
 }
 
@@ -325,13 +351,21 @@ fn pause(options: &Options) {
 
 /// Runs a transfer; its time goes into what it returns.
 fn timed(
+    mut watch: Option<&mut Watch>,
     transfer: impl FnOnce() -> Result<Moved, SocketError>,
 ) -> Result<(Moved, (Usage, Usage)), SocketError> {
+    if let Some(watch) = &mut watch {
+        watch.begin();
+    }
     let before = usage()?;
     let start_ns = clock::monotonic_ns();
     let moved = transfer()?;
     let real_ns = clock::monotonic_ns() - start_ns;
-    Ok((Moved { real_ns, ..moved }, (before, usage()?)))
+    let after = usage()?;
+    if let Some(watch) = watch {
+        watch.end();
+    }
+    Ok((Moved { real_ns, ..moved }, (before, after)))
 }
 
 fn usage() -> Result<Usage, SocketError> {
@@ -339,19 +373,79 @@ fn usage() -> Result<Usage, SocketError> {
 }
 
 impl Done {
-    fn new(moved: Moved, usage: &(Usage, Usage), buffer: &Aligned, remote: Option<SocketAddr>) -> Self {
+    fn new(
+        moved: Moved,
+        usage: &(Usage, Usage),
+        buffer: &Aligned,
+        ends: Option<(SocketAddr, SocketAddr)>,
+        watch: Option<Watch>,
+    ) -> Self {
         let Moved { bytes, calls, real_ns } = moved;
         let tally = Tally { bytes, calls, real_ns, ..Tally::default() }.with_usage(&usage.0, &usage.1);
-        Self { tally, address: buffer.address(), remote, end_was_told: true }
+        Self { tally, address: buffer.address(), ends, end_was_told: true, watch }
     }
 }
 
-fn write_record(options: &Options, done: &Done) -> Result<(), SocketError> {
-    let Some(path) = &options.json else { return Ok(()) };
-    let record = TtcpRecord::new(options, &done.tally, done.remote.map(|r| r.to_string()), done.end_was_told);
-    let text =
-        serde_json::to_string_pretty(&record).map_err(io::Error::from).map_err(failed("write record"))?;
-    std::fs::write(path, text + "\n").map_err(failed(&format!("write {}", path.display())))
+fn open_watch(options: &Options, ends: Option<(SocketAddr, SocketAddr)>) -> Option<Watch> {
+    options.json.as_ref()?;
+    let local = ends.map_or_else(|| IpAddr::from([0, 0, 0, 0]), |(local, _)| local.ip());
+    Some(Watch::open(local))
+}
+
+/// The run as the project's own record has it. ttcp's other end tells nothing.
+fn observed(options: &Options, done: &Done, watch: &Watch) -> Observed {
+    let Tally { bytes, calls, real_ns, .. } = done.tally;
+    let remote = done.ends.map(|(_, remote)| remote);
+    let flow = Flow { bytes, messages: calls };
+    let (sent, received) = if options.transmit { (flow, Flow::default()) } else { (Flow::default(), flow) };
+    let buffer_bytes = (options.socket_buffer > 0).then(|| ByteCount(options.socket_buffer.into()));
+    let size = ByteCount(options.length as u64);
+    let tcp = TcpStream {
+        size,
+        send: SendMethod::Write,
+        rate: None,
+        socket: TcpOptions { buffer_bytes, nodelay: options.nodelay, ..TcpOptions::default() },
+    };
+    let workload = match (options.udp, options.swapped) {
+        (true, _) => {
+            let socket = UdpOptions { buffer_bytes, tos: None };
+            Workload::UdpStream(UdpStream { size, rate: None, socket })
+        }
+        (false, false) => Workload::TcpStream(tcp),
+        (false, true) => Workload::TcpReverse(tcp),
+    };
+    // The dut connects; of datagrams it is who sends.
+    let is_dut = if options.udp { options.transmit } else { options.connects() };
+    Observed {
+        tool: "ttcp",
+        side: if is_dut { Side::Dut } else { Side::Peer },
+        started_at_ns: watch.started_at_ns(),
+        trial: Trial {
+            workload,
+            family: if remote.is_some_and(|r| r.ip().to_canonical().is_ipv6()) {
+                Family::V6
+            } else {
+                Family::V4
+            },
+            streams: 1,
+            amount: Amount::Bytes(bytes),
+            warmup_ns: 0,
+            interval_ns: None,
+            verify_seed: None,
+            pin: Pinning::default(),
+            repeat: 0,
+            settings: Vec::new(),
+        },
+        interrupted: false,
+        environment: watch.environment(),
+        near: watch.reading(vec![stream(0, done.ends, sent, received)], Some(real_ns)),
+        far: told(Vec::new(), real_ns),
+        remote: remote.map_or_else(
+            || ("unknown".to_owned(), options.port),
+            |r| (r.ip().to_canonical().to_string(), r.port()),
+        ),
+        shared_kernel: remote.is_some_and(|remote| watch.is_own(remote.ip())),
+    }
 }
 
 /// Report lines: on standard output, except where payload goes there.

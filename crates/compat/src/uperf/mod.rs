@@ -8,7 +8,8 @@ pub mod slave;
 mod strand;
 mod text;
 pub mod wire;
-pub mod workorder;
+
+pub use linerate_model::profile as workorder;
 
 pub use front::{Io, Options, OptionsError, Role, Served, main};
 pub use mirror::mirror;

@@ -54,6 +54,7 @@ fn options(port: u16, layout: Option<Layout>) -> MasterOptions {
         layout,
         history: None,
         goodbyes: true,
+        latencies: true,
     }
 }
 

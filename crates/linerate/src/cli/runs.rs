@@ -57,7 +57,7 @@ pub(crate) struct HistoryArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The run: its id, the beginning of it, a tag, or last.
+    /// The run: its id, the beginning of it, a tag, or last; or a file of records.
     #[arg(default_value = "last")]
     pub(crate) run: String,
     #[command(flatten)]
@@ -92,7 +92,7 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// Files that `export` wrote; - is stdin.
+    /// Files that `export` wrote, or files of records; - is stdin, as `export` wrote it.
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]

@@ -1,10 +1,14 @@
-//! `linerate import`: runs of a document into the history.
+//! `linerate import`: runs of a document, or of a file of records, into the history.
 
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
+use linerate_model::Record;
 use linerate_model::exit::ExitCode;
+use linerate_model::trial::Side;
+use linerate_store::{HISTORY_SCHEMA, MAX_IMPORT_BYTES, RunInfo, RunOutcome, Store};
+use serde_json::json;
 
 use crate::cli::ImportArgs;
 use crate::failure::Failure;
@@ -17,9 +21,11 @@ pub(crate) fn run(args: ImportArgs) -> Result<ExitCode, Failure> {
         let imported = if path == Path::new("-") {
             store.import(std::io::stdin().lock())
         } else {
-            let file =
-                File::open(path).map_err(|e| Failure::usage(format!("read {}: {e}", path.display())))?;
-            store.import(BufReader::new(file))
+            let read = |e| Failure::usage(format!("read {}: {e}", path.display()));
+            match records_of(path).map_err(read)? {
+                Some(records) => store.import(document(&store, &records)?.as_bytes()),
+                None => store.import(BufReader::new(File::open(path).map_err(read)?)),
+            }
         };
         // The reason may quote the file.
         let done =
@@ -34,4 +40,58 @@ pub(crate) fn run(args: ImportArgs) -> Result<ExitCode, Failure> {
         ))?;
     }
     Ok(ExitCode::Good)
+}
+
+/// The records of a file that holds nothing else; none where it is something else, or too large to be looked at.
+fn records_of(path: &Path) -> std::io::Result<Option<Vec<Record>>> {
+    if std::fs::metadata(path)?.len() > MAX_IMPORT_BYTES {
+        return Ok(None);
+    }
+    let text = std::fs::read_to_string(path)?;
+    Ok(linerate_report::parse_json(&text).ok().filter(|records| !records.is_empty()))
+}
+
+/// Records as the document that an export of their runs would be.
+fn document(store: &Store, records: &[Record]) -> Result<String, Failure> {
+    let mut ids: Vec<&str> = Vec::new();
+    for record in records {
+        if !ids.contains(&record.run.as_str()) {
+            ids.push(&record.run);
+        }
+    }
+    let runs: Vec<serde_json::Value> = ids
+        .into_iter()
+        .map(|id| {
+            let those: Vec<&Record> = records.iter().filter(|r| r.run == id).collect();
+            json!({
+                "info": store.run(id).map_or_else(|_unknown| info(&those), |known| known.info),
+                "ended_at": those.last().map(|r| &r.started_at),
+                "outcome": RunOutcome::Complete,
+                "tags": [],
+                "records": those,
+            })
+        })
+        .collect();
+    let document = json!({ "schema": HISTORY_SCHEMA, "runs": runs });
+    serde_json::to_string(&document).map_err(|e| Failure::node(format!("make the document: {e}")))
+}
+
+/// What the first record tells of its run.
+fn info(records: &[&Record]) -> RunInfo {
+    // Invariant: a run is known by its records, so there is one.
+    let first = records[0];
+    let stand_in = first.stand_in.as_ref();
+    let node = match stand_in.map(|s| s.side) {
+        Some(Side::Peer) => &first.peer,
+        _ => &first.dut,
+    };
+    let words = stand_in.map(|s| s.command.clone()).unwrap_or_default();
+    RunInfo {
+        id: first.run.clone(),
+        started_at: first.started_at.clone(),
+        command: std::iter::once("linerate".to_owned()).chain(words).collect(),
+        linerate_version: node.environment.linerate_version.clone(),
+        plan_json: None,
+        seed: first.seed.unwrap_or_default(),
+    }
 }

@@ -8,7 +8,7 @@ use nix::sys::termios::{LocalFlags, SetArg, tcgetattr, tcsetattr};
 
 use crate::cli::RawArgs;
 use crate::failure::Failure;
-use crate::signals;
+use crate::{signals, stand_in};
 
 pub(crate) fn run(args: RawArgs) -> Result<ExitCode, Failure> {
     let streams = Io {
@@ -16,6 +16,7 @@ pub(crate) fn run(args: RawArgs) -> Result<ExitCode, Failure> {
         stderr: Box::new(io::stderr()),
         stop: signals::stop_flag()?,
         ask_password,
+        keep: stand_in::keep,
     };
     let code = front::main(&args.words, streams);
     Ok(if code == 0 { ExitCode::Good } else { ExitCode::Failed })

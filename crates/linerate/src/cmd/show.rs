@@ -1,13 +1,19 @@
-//! `linerate show`: a run of the history again.
+//! `linerate show`: a run of the history, or of a file of records, again.
+
+use std::path::Path;
 
 use linerate_model::exit::ExitCode;
 
 use crate::cli::ShowArgs;
 use crate::failure::Failure;
 use crate::output::{print, printable};
-use crate::{history, output};
+use crate::{history, output, references};
 
 pub(crate) fn run(args: ShowArgs) -> Result<ExitCode, Failure> {
+    if Path::new(&args.run).is_file() {
+        output::show(&references::records_of(&args.run, None)?.records, &args.output, false)?;
+        return Ok(ExitCode::Good);
+    }
     let store = history::open(args.db.db.as_deref())?;
     let run = store.run(&args.run).map_err(Failure::usage)?;
     let records = store.records(&run.info.id).map_err(Failure::node)?;

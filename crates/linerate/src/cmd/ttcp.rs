@@ -9,13 +9,17 @@ use linerate_model::exit::ExitCode;
 
 use crate::cli::RawArgs;
 use crate::failure::Failure;
+use crate::stand_in;
 
 pub(crate) fn run(args: RawArgs) -> Result<ExitCode, Failure> {
     // Payload may pass through both, so neither is buffered.
     let stdin = plain(io::stdin(), "standard input")?;
     let mut stdout = plain(io::stdout(), "standard output")?;
     let mut stderr = io::stderr();
-    let code = ttcp::main(&args.words, &mut Io { stdin, stdout: &mut stdout, stderr: &mut stderr });
+    let code = ttcp::main(
+        &args.words,
+        &mut Io { stdin, stdout: &mut stdout, stderr: &mut stderr, keep: stand_in::keep },
+    );
     Ok(if code == 0 { ExitCode::Good } else { ExitCode::Failed })
 }
 

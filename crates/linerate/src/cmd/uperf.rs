@@ -13,7 +13,7 @@ use linerate_model::exit::ExitCode;
 
 use crate::cli::RawArgs;
 use crate::failure::Failure;
-use crate::signals;
+use crate::{signals, stand_in};
 
 /// uperf's code for a run that a signal ended is 2, as ours is for a bad command line.
 const UPERF_INTERRUPTED: u8 = 2;
@@ -27,7 +27,7 @@ const POLL: Duration = Duration::from_millis(100);
 pub(crate) fn run(args: RawArgs) -> Result<ExitCode, Failure> {
     let stop = signals::stop_flag()?;
     let environment = |name: &str| std::env::var(name).ok();
-    let mut io = Io { stdout: &mut io::stdout(), stderr: &mut io::stderr() };
+    let mut io = Io { stdout: &mut io::stdout(), stderr: &mut io::stderr(), keep: stand_in::keep };
     match uperf::main(&args.words, &environment, &stop, &mut io) {
         Served::Done(0) => Ok(ExitCode::Good),
         Served::Done(UPERF_INTERRUPTED) => Ok(ExitCode::Usage),

@@ -54,6 +54,7 @@ fn how_often(records: &[Record], first: &Record) -> String {
         }
         Amount::Bytes(bytes) => format!("{} bytes in each direction", ByteCount(bytes)),
         Amount::Transactions(count) => format!("{count} transactions"),
+        Amount::Whole => "the whole profile".to_owned(),
     };
     let trials = records.len();
     let s = if trials == 1 { "" } else { "s" };

@@ -341,6 +341,7 @@ pub(crate) fn moves_bulk(workload: &Workload) -> bool {
         Workload::TcpRr(w) => w.request.0.max(w.response.0) >= BULK_BYTES,
         Workload::TcpCrr(w) => w.request.0.max(w.response.0) >= BULK_BYTES,
         Workload::UdpRr(w) => w.request.0.max(w.response.0) >= BULK_BYTES,
+        Workload::Profile(_) => true,
         _ => false,
     }
 }

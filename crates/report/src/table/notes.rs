@@ -62,7 +62,7 @@ fn interrupted(record: &Record) -> Option<String> {
     let after = numbers::time(record.dut.reading.window.duration_ns);
     Some(match record.trial.amount {
         Amount::DurationNs(asked) => format!("! interrupted after {after} of {}", numbers::time(asked)),
-        Amount::Bytes(_) | Amount::Transactions(_) => format!("! interrupted after {after}"),
+        Amount::Bytes(_) | Amount::Transactions(_) | Amount::Whole => format!("! interrupted after {after}"),
     })
 }
 

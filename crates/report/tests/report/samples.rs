@@ -9,6 +9,7 @@ use linerate_model::environment::{Environment, Feature, Irq, LinkAddress, LinkIn
 use linerate_model::hazard::{Hazard, HazardKind};
 use linerate_model::latency::LatencyHistogram;
 use linerate_model::limit::{Limit, Limiter};
+use linerate_model::profile::Profile;
 use linerate_model::reading::*;
 use linerate_model::record::{ClockSync, NodeRecord, Outcome, RECORD_SCHEMA};
 use linerate_model::summary::summarize;
@@ -85,6 +86,7 @@ pub(crate) fn workload(kind: WorkloadKind) -> Workload {
             rate: None,
             socket: UdpOptions::default(),
         }),
+        WorkloadKind::Profile => Workload::Profile(ProfileRun { profile: Profile::default() }),
         WorkloadKind::UdpRr => Workload::UdpRr(UdpRr {
             request: one,
             response: one,
@@ -103,7 +105,7 @@ pub(crate) fn sample(kind: WorkloadKind) -> Sample {
         WorkloadKind::TcpRr => (61_234.0, 15.9, Limiter::RoundTrip),
         WorkloadKind::TcpCrr => (11_840.0, 81.0, Limiter::RoundTrip),
         WorkloadKind::UdpStream => (742e6, 0.0, Limiter::SenderCpu),
-        WorkloadKind::UdpRr => (70_410.0, 13.8, Limiter::RoundTrip),
+        WorkloadKind::UdpRr | WorkloadKind::Profile => (70_410.0, 13.8, Limiter::RoundTrip),
     };
     Sample {
         trial: trial(workload(kind)),
@@ -134,6 +136,7 @@ pub(crate) fn with_size(mut sample: Sample, bytes: u64) -> Sample {
         Workload::TcpRr(w) => w.response = ByteCount(bytes),
         Workload::TcpCrr(w) => w.response = ByteCount(bytes),
         Workload::UdpRr(w) => w.response = ByteCount(bytes),
+        Workload::Profile(_) => panic!("a profile has no one size"),
     }
     sample
 }
@@ -147,6 +150,7 @@ pub(crate) fn with_rate(mut sample: Sample, per_second: u64, unit: RateUnit) -> 
         Workload::TcpRr(w) => w.rate = rate,
         Workload::TcpCrr(w) => w.rate = rate,
         Workload::UdpRr(w) => w.rate = rate,
+        Workload::Profile(_) => panic!("a profile has rates of its own"),
     }
     sample
 }
@@ -182,6 +186,7 @@ pub(crate) fn record(sequence: u32, sample: &Sample) -> Record {
                     .to_owned(),
         },
         hazards: sample.hazards.clone(),
+        stand_in: None,
     }
 }
 
@@ -199,6 +204,7 @@ fn reading(sample: &Sample, side: Side) -> Reading {
         run_queue_wait_ns: Some(window_ns / 1000),
     });
     Reading {
+        knowledge: Knowledge::Measured,
         window: Window {
             start_ns: 881_000_000_000,
             duration_ns: window_ns,
@@ -289,6 +295,7 @@ fn flows(workload: &Workload, work: f64) -> (Flow, Flow) {
         Workload::TcpRr(w) => (messages(w.request), messages(w.response)),
         Workload::TcpCrr(w) => (messages(w.request), messages(w.response)),
         Workload::UdpRr(w) => (messages(w.request), messages(w.response)),
+        Workload::Profile(_) => (bulk(ByteCount(1000)), bulk(ByteCount(1000))),
     }
 }
 

@@ -7,7 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use linerate_model::environment::{Environment, Feature, LinkInfo};
 use linerate_model::latency::LatencyHistogram;
 use linerate_model::limit::{Limit, Limiter};
-use linerate_model::reading::{Flow, IntervalReading, IntervalStream, Reading, StreamReading, Window};
+use linerate_model::reading::{
+    Flow, IntervalReading, IntervalStream, Knowledge, Reading, StreamReading, Window,
+};
 use linerate_model::record::{ClockSync, NodeRecord, Outcome, RECORD_SCHEMA};
 use linerate_model::summary::summarize;
 use linerate_model::trial::{Amount, Family, Pinning};
@@ -106,6 +108,7 @@ pub(crate) fn record(run: u32, sequence: u32) -> Record {
         shared_kernel: true,
         limit: Limit { limiter: Limiter::RoundTrip, evidence: "one request in flight".to_owned() },
         hazards: Vec::new(),
+        stand_in: None,
     }
 }
 
@@ -129,6 +132,7 @@ fn reading(seed: u32, asks: bool) -> Reading {
         }],
     };
     Reading {
+        knowledge: Knowledge::Measured,
         window: Window { start_ns: 77, duration_ns: 60_000_001_234, start_late_ns: 50, end_late_ns: 60 },
         streams: vec![StreamReading {
             sent: flow,

@@ -6,8 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use linerate_sys::clock;
 
+use crate::observed::Keep;
 use crate::uperf::front::options::{Options, OptionsError, Role};
-use crate::uperf::front::record::UperfRecord;
+use crate::uperf::front::record::ProfileWatch;
 use crate::uperf::front::{netstat, progress, tables};
 use crate::uperf::master::{MasterError, MasterOptions, Outcome, RunEvent, run_profile};
 use crate::uperf::profile;
@@ -24,7 +25,7 @@ Usage: uperf -m FILE [options]    run a profile as master
   -n        no figures                   -X FILE   a line for each flowop record to FILE
   -p -k -e -E LIST    taken for compatibility
   -v verbose   -V version   -h help
-  --linerate-json FILE        write the figures as JSON to FILE too
+  --linerate-json FILE        add a record of the run to FILE
   --linerate-layout LETTER    layout that the slave speaks, A to F (found out by itself)
 ";
 
@@ -37,6 +38,8 @@ pub struct Io<'a> {
     pub stdout: &'a mut dyn Write,
     /// Errors.
     pub stderr: &'a mut dyn Write,
+    /// Keeps the project's own record.
+    pub keep: Keep,
 }
 
 impl std::fmt::Debug for Io<'_> {
@@ -114,14 +117,23 @@ fn run(profile: &Profile, options: &Options, interrupted: &AtomicBool, io: &mut 
         interval: options.interval,
         layout: options.layout,
         history: options.history.clone(),
-        goodbyes: options.statistics,
+        goodbyes: options.statistics || options.json.is_some(),
+        latencies: options.json.is_some(),
     };
+    let mut watch = options.json.is_some().then(|| ProfileWatch::open(profile, options.port));
     let mut links = Vec::new();
     let mut all = Total::default();
     let stdout = &mut *io.stdout;
     let mut tell = |event: RunEvent| {
         if matches!(event, RunEvent::Ready(_)) {
             links = netstat::sample().unwrap_or_default();
+        }
+        if let Some(watch) = &mut watch {
+            match event {
+                RunEvent::Ready(_) => watch.begin(),
+                RunEvent::Ended(_) => watch.end(),
+                RunEvent::Began(_) | RunEvent::Progress(_) => {}
+            }
         }
         say(stdout, &event_text(profile, options, &event, &mut all));
     };
@@ -134,8 +146,8 @@ fn run(profile: &Profile, options: &Options, interrupted: &AtomicBool, io: &mut 
     };
     let after = netstat::sample().unwrap_or_default();
     say(io.stdout, &result_text(options, &outcome, &links, &after));
-    if let Some(path) = &options.json
-        && let Err(e) = write_record(path, profile, &outcome)
+    if let (Some(path), Some(watch)) = (&options.json, &watch)
+        && let Err(e) = (io.keep)(path, watch.observed(profile, &outcome))
     {
         say(io.stderr, &format!("uperf: {}: {e}\n", path.display()));
         return 1;
@@ -240,11 +252,6 @@ fn averages_text(options: &Options, outcome: &Outcome) -> String {
         text += &tables::durations("Flowop", &rows);
     }
     text
-}
-
-fn write_record(path: &Path, profile: &Profile, outcome: &Outcome) -> std::io::Result<()> {
-    let text = serde_json::to_string_pretty(&UperfRecord::new(&profile.name, outcome))?;
-    std::fs::write(path, text + "\n")
 }
 
 /// Whoever closed the stream does not want the text.

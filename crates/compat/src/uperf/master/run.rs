@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use linerate_model::reading::StreamReading;
 use linerate_sys::clock;
 
 use crate::uperf::master::conduct::{Conductor, Halt};
@@ -38,6 +39,8 @@ pub struct MasterOptions {
     pub history: Option<PathBuf>,
     /// Whether slaves are asked for their figures.
     pub goodbyes: bool,
+    /// Whether a distribution of iterations is wanted.
+    pub latencies: bool,
 }
 
 /// Why a run did not begin.
@@ -142,6 +145,8 @@ pub struct Outcome {
     pub groups: Vec<PartResult>,
     /// Each strand.
     pub strands: Vec<PartResult>,
+    /// Each strand, as a record has it.
+    pub readings: Vec<StreamReading>,
     /// Durations of iterations, by transaction.
     pub iterations: Vec<Durations>,
     /// Durations of flowops, by name.
@@ -177,7 +182,14 @@ pub fn run_profile(
     let gates: Vec<_> = groups.iter().map(|g| Arc::new(Gate::new(g.strands as usize))).collect();
     let mut strands = Vec::new();
     for (index, listeners) in listeners.into_iter().enumerate() {
-        let started = start(index, &groups[index], &gates[index], listeners, &controls, history.as_ref());
+        let started = start(
+            index,
+            &groups[index],
+            &gates[index],
+            listeners,
+            &controls,
+            (history.as_ref(), options.latencies),
+        );
         match started {
             Ok(threads) => strands.push(threads),
             Err(e) => {
@@ -274,7 +286,7 @@ fn start(
     gate: &Arc<Gate>,
     listeners: Vec<Vec<Listener>>,
     controls: &[Control],
-    history: Option<&Arc<History>>,
+    (history, latencies): (Option<&Arc<History>>, bool),
 ) -> Result<Vec<JoinHandle<StrandResult>>, MasterError> {
     let mut threads = Vec::new();
     for (index, listeners) in listeners.into_iter().enumerate() {
@@ -291,6 +303,7 @@ fn start(
             remotes: remotes.collect(),
             listeners,
             history: history.cloned(),
+            latencies,
         };
         let builder = thread::Builder::new().name(format!("uperf-{index}")).stack_size(STACK_BYTES);
         let thread = builder.spawn(move || strand.run());
@@ -344,6 +357,7 @@ fn gather(outcome: &mut Outcome, groups: &[Arc<Group>], results: &[Vec<StrandRes
             let total = Total { bytes: result.bytes, operations: result.operations };
             sum = sum.plus(total);
             let name = format!("Thr{}", outcome.strands.len());
+            outcome.readings.push(reading(outcome.readings.len(), result));
             outcome.strands.push(PartResult { name, total, elapsed_ns: result.elapsed_ns });
             merge_times(outcome, group, result);
             for warning in &result.warnings {
@@ -357,6 +371,18 @@ fn gather(outcome: &mut Outcome, groups: &[Arc<Group>], results: &[Vec<StrandRes
         let name = group.name.clone().unwrap_or_else(|| format!("Group{index}"));
         outcome.groups.push(PartResult { name, total: sum, elapsed_ns });
         outcome.total = outcome.total.plus(sum);
+    }
+}
+
+fn reading(index: usize, result: &StrandResult) -> StreamReading {
+    StreamReading {
+        index: u32::try_from(index).unwrap_or(u32::MAX),
+        sent: result.moved.sent,
+        received: result.moved.received,
+        transactions: result.moved.transactions,
+        latency: result.latency.clone(),
+        error: result.failure.clone(),
+        ..StreamReading::default()
     }
 }
 

@@ -227,6 +227,7 @@ impl Session<'_> {
                 remotes: vec![remote],
                 listeners,
                 history: None,
+                latencies: false,
             };
             let builder = thread::Builder::new().name(format!("uperf-{index}")).stack_size(STACK_BYTES);
             match builder.spawn(move || strand.run()) {

@@ -194,7 +194,7 @@ impl<'a> Hands<'a> {
                 match receive_some(link, &mut self.buffer[..room]) {
                     Ok(Some(0)) if matches!(link, Link::Stream(_)) => return Err(Halt::Closed),
                     Ok(Some(count)) => {
-                        counters.add_bytes(count);
+                        counters.add_received(count);
                         left = if random { 0 } else { left - count };
                     }
                     // A stranger's datagram.
@@ -228,7 +228,7 @@ impl<'a> Hands<'a> {
             while left > 0 {
                 match send_some(link, &self.zeros[..left.min(self.zeros.len())]) {
                     Ok(count) => {
-                        counters.add_bytes(count);
+                        counters.add_sent(count);
                         left -= count;
                     }
                     Err(e) if is_pause(&e) && !non_blocking => {
@@ -272,7 +272,7 @@ impl<'a> Hands<'a> {
             match memfd::send_file(stream, &file, offset, count) {
                 Ok(0) => break,
                 Ok(count) => {
-                    self.counters.add_bytes(count);
+                    self.counters.add_sent(count);
                     offset += count as u64;
                 }
                 Err(e) if is_pause(&e) => {}

@@ -4,6 +4,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use linerate_model::reading::Flow;
+use linerate_traffic::StreamCount;
+
 /// Barrier of a strand that is over.
 const OVER: u32 = u32::MAX;
 
@@ -11,19 +14,53 @@ const OVER: u32 = u32::MAX;
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Counters {
-    bytes: AtomicU64,
+    sent_bytes: AtomicU64,
+    sent_calls: AtomicU64,
+    received_bytes: AtomicU64,
+    received_calls: AtomicU64,
     operations: AtomicU64,
+    /// Iterations of transactions that move payload.
+    iterations: AtomicU64,
+    /// Kernel id of the strand's thread; 0 before it runs.
+    tid: AtomicU64,
     /// When the last operation of the last transaction ended, on CLOCK_MONOTONIC.
     ended_ns: AtomicU64,
 }
 
 impl Counters {
-    pub(crate) fn add_bytes(&self, count: usize) {
-        self.bytes.store(self.bytes.load(Relaxed) + count as u64, Relaxed);
+    pub(crate) fn add_sent(&self, count: usize) {
+        add(&self.sent_bytes, count as u64);
+        add(&self.sent_calls, 1);
+    }
+
+    pub(crate) fn add_received(&self, count: usize) {
+        add(&self.received_bytes, count as u64);
+        add(&self.received_calls, 1);
+    }
+
+    pub(crate) fn add_iteration(&self) {
+        add(&self.iterations, 1);
+    }
+
+    pub(crate) fn set_tid(&self, tid: i32) {
+        self.tid.store(u64::try_from(tid).unwrap_or(0), Relaxed);
+    }
+
+    /// What was moved each way, and the iterations of transactions that move payload.
+    pub(crate) fn moved(&self) -> StreamCount {
+        let flow = |bytes: &AtomicU64, calls: &AtomicU64| Flow {
+            bytes: bytes.load(Relaxed),
+            messages: calls.load(Relaxed),
+        };
+        StreamCount {
+            sent: flow(&self.sent_bytes, &self.sent_calls),
+            received: flow(&self.received_bytes, &self.received_calls),
+            transactions: self.iterations.load(Relaxed),
+        }
     }
 
     pub(crate) fn add_operation(&self) {
-        self.operations.store(self.operations.load(Relaxed) + 1, Relaxed);
+        add(&self.operations, 1);
     }
 
     pub(crate) fn set_ended(&self, ns: u64) {
@@ -31,8 +68,14 @@ impl Counters {
     }
 
     pub(crate) fn total(&self) -> Total {
-        Total { bytes: self.bytes.load(Relaxed), operations: self.operations.load(Relaxed) }
+        let bytes = self.sent_bytes.load(Relaxed) + self.received_bytes.load(Relaxed);
+        Total { bytes, operations: self.operations.load(Relaxed) }
     }
+}
+
+/// Only one thread writes it, so that no locked instruction is needed.
+fn add(counter: &AtomicU64, more: u64) {
+    counter.store(counter.load(Relaxed) + more, Relaxed);
 }
 
 /// Bytes and operations.

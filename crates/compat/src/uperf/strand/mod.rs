@@ -10,7 +10,8 @@ pub(crate) mod wake;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use linerate_sys::clock;
+use linerate_sys::{affinity, clock};
+use linerate_traffic::bare::Latencies;
 
 pub(crate) use self::connection::{Failure, Listener, not_offered};
 pub(crate) use self::gate::Gate;
@@ -50,6 +51,8 @@ pub(crate) struct Strand {
     pub(crate) remotes: Vec<Remote>,
     pub(crate) listeners: Vec<Listener>,
     pub(crate) history: Option<Arc<History>>,
+    /// Whether a distribution of iterations is wanted.
+    pub(crate) latencies: bool,
 }
 
 /// Opens the listeners of a group's accepts, one a strand and protocol, or one for all where a port is given.
@@ -87,10 +90,12 @@ impl Strand {
     /// Runs to the end of the last transaction, or to a failure or kill.
     pub(crate) fn run(self) -> StrandResult {
         let start_ns = clock::monotonic_ns();
+        self.gate.counters[self.index].set_tid(affinity::thread_id());
         let mut result = StrandResult::default();
+        let mut latencies = self.latencies.then(Latencies::new);
         let failure = {
             let mut hands = Hands::new(&self);
-            let failure = self.run_all(&mut hands, &mut result).err();
+            let failure = self.run_all(&mut hands, &mut result, latencies.as_mut()).err();
             result.warnings = std::mem::take(&mut hands.warnings);
             failure
         };
@@ -98,6 +103,8 @@ impl Strand {
         self.gate.counters[self.index].add_operation();
         let total = self.gate.counters[self.index].total();
         result.bytes = total.bytes;
+        result.moved = self.gate.counters[self.index].moved();
+        result.latency = latencies.map(Latencies::into_data);
         result.operations = total.operations;
         result.elapsed_ns = clock::monotonic_ns() - start_ns;
         result.failure.clone_from(&failure);
@@ -105,7 +112,12 @@ impl Strand {
         result
     }
 
-    fn run_all(&self, hands: &mut Hands<'_>, result: &mut StrandResult) -> Result<(), Failure> {
+    fn run_all(
+        &self,
+        hands: &mut Hands<'_>,
+        result: &mut StrandResult,
+        mut latencies: Option<&mut Latencies>,
+    ) -> Result<(), Failure> {
         for (index, transaction) in (0..).zip(&self.group.transactions) {
             if !self.gate.arrive(self.index, index) {
                 break;
@@ -114,7 +126,8 @@ impl Strand {
                 flowops: vec![Durations::default(); transaction.flowops.len()],
                 ..TransactionTimes::default()
             };
-            let outcome = self.run_transaction(index, transaction, hands, &mut times);
+            let outcome =
+                self.run_transaction(index, transaction, hands, &mut times, latencies.as_deref_mut());
             self.gate.counters[self.index].set_ended(times.ended_ns);
             result.transactions.push(times);
             match outcome {
@@ -135,7 +148,9 @@ impl Strand {
         transaction: &Transaction,
         hands: &mut Hands<'_>,
         times: &mut TransactionTimes,
+        mut latencies: Option<&mut Latencies>,
     ) -> Result<(), Halt> {
+        let counts = transaction.moves_payload();
         let timed = transaction.duration_ns > 0;
         let start_ns = clock::monotonic_ns();
         let mut now_ns = start_ns;
@@ -168,6 +183,12 @@ impl Strand {
                 }
             }
             times.iterations.add(now_ns - begun_ns);
+            if counts {
+                self.gate.counters[self.index].add_iteration();
+                if let Some(latencies) = &mut latencies {
+                    latencies.record(now_ns - begun_ns);
+                }
+            }
             done += 1;
             // A transaction without flowops would spin.
             if timed && transaction.flowops.is_empty() {

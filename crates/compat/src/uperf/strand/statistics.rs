@@ -1,5 +1,7 @@
 //! What a strand measured.
 
+use linerate_model::latency::LatencyHistogram;
+use linerate_traffic::StreamCount;
 use serde::{Deserialize, Serialize};
 
 /// Durations of one kind of thing, nanoseconds.
@@ -55,6 +57,11 @@ pub(crate) struct TransactionTimes {
 pub(crate) struct StrandResult {
     pub(crate) bytes: u64,
     pub(crate) operations: u64,
+    /// What was moved each way.
+    #[serde(skip)]
+    pub(crate) moved: StreamCount,
+    /// Durations of iterations that move payload, where they were asked for.
+    pub(crate) latency: Option<LatencyHistogram>,
     /// From its start to its end.
     pub(crate) elapsed_ns: u64,
     pub(crate) transactions: Vec<TransactionTimes>,

@@ -1,8 +1,11 @@
-//! What is to be done: groups of strands, their transactions, and the flowops in these. Profiles are read into this, and
-//! control messages carry it.
+//! Profiles in uperf's sense: groups of strands, their transactions, and the flowops in these.
+
+use serde::{Deserialize, Serialize};
 
 /// A data protocol, with its number on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
 #[repr(u32)]
 pub enum Protocol {
     /// A flowop that opens no connection has none.
@@ -66,7 +69,9 @@ impl Protocol {
 }
 
 /// What a flowop does, with its number on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
 #[repr(u32)]
 pub enum Kind {
     /// Receives `size` bytes.
@@ -173,7 +178,9 @@ pub mod flag {
 }
 
 /// SCTP's options: carried, since a peer may want them, and not used here.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
 pub struct Sctp {
     /// rto_min, rto_max, rto_initial, sack_delay, sack_frequency, max_burst_size, max_fragment_size, hb_interval,
     /// path_mtu, in the order of the wire.
@@ -187,60 +194,96 @@ pub struct Sctp {
 }
 
 /// One step of a transaction. Sizes are bytes, times nanoseconds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
 pub struct Flowop {
     /// What it does.
     pub kind: Kind,
     /// Bytes of a transfer.
+    #[serde(skip_serializing_if = "is_default")]
     pub size: u32,
     /// Bounds of a random size.
+    #[serde(skip_serializing_if = "is_default")]
     pub random: (u32, u32),
     /// The far side's size where it is larger.
+    #[serde(skip_serializing_if = "is_default")]
     pub rsize: u32,
     /// Of connect and accept.
+    #[serde(skip_serializing_if = "is_default")]
     pub protocol: Protocol,
     /// Fixed port of the accepting side; 0 is any.
+    #[serde(skip_serializing_if = "is_default")]
     pub port: u32,
-    /// See [`flag`].
+    /// Bits: 0x02 `TCP_NODELAY`, 0x04 a failure is ignored, 0x08 `O_NONBLOCK`, 0x10 think asleep, 0x20 think busy,
+    /// 0x40 random size, 0x80 SCTP unordered, 0x100 `SCTP_NODELAY`.
+    #[serde(skip_serializing_if = "is_default")]
     pub flags: u32,
     /// Files a sendfilev.
+    #[serde(skip_serializing_if = "is_default")]
     pub files: u32,
     /// UDP port of SCTP or TCP in UDP.
+    #[serde(skip_serializing_if = "is_default")]
     pub encapsulation_port: u32,
     /// Of think.
+    #[serde(skip_serializing_if = "is_default")]
     pub duration_ns: u64,
     /// Socket buffers; 0 leaves them.
+    #[serde(skip_serializing_if = "is_default")]
     pub window: u64,
     /// Times in a row.
+    #[serde(skip_serializing_if = "is_one")]
     pub count: u64,
     /// Times within one operation (UDP, SCTP).
+    #[serde(skip_serializing_if = "is_one")]
     pub repeat: u64,
     /// Messages a system call (SCTP).
+    #[serde(skip_serializing_if = "is_one")]
     pub batch: u64,
     /// Longest wait of a transfer; 0 is without end.
+    #[serde(skip_serializing_if = "is_default")]
     pub timeout_ns: u64,
     /// FreeBSD's TCP log.
+    #[serde(skip_serializing_if = "is_default")]
     pub bblog: u32,
     /// SCTP's options.
+    #[serde(skip_serializing_if = "is_default")]
     pub sctp: Sctp,
     /// Congestion control.
+    #[serde(skip_serializing_if = "is_default")]
     pub congestion: String,
     /// FreeBSD's TCP stack.
+    #[serde(skip_serializing_if = "is_default")]
     pub stack: String,
     /// Folder of the files to send.
+    #[serde(skip_serializing_if = "is_default")]
     pub folder: String,
     /// The other end, of connect and accept; of others which slave does it.
+    #[serde(skip_serializing_if = "is_default")]
     pub remote_host: String,
     /// Local address of RDS.
+    #[serde(skip_serializing_if = "is_default")]
     pub local_host: String,
     /// Of SSL.
+    #[serde(skip_serializing_if = "is_default")]
     pub engine: String,
     /// Of SSL.
+    #[serde(skip_serializing_if = "is_default")]
     pub cipher: String,
     /// Of SSL.
+    #[serde(skip_serializing_if = "is_default")]
     pub method: String,
     /// Name of the connection within its strand; 0 is the nameless one.
+    #[serde(skip_serializing_if = "is_default")]
     pub connection: u32,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn is_one(value: &u64) -> bool {
+    *value == 1
 }
 
 impl Default for Flowop {
@@ -289,7 +332,9 @@ impl Flowop {
 }
 
 /// Flowops that run in order, again and again.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
 pub struct Transaction {
     /// How often, where there is no duration.
     pub iterations: u64,
@@ -303,8 +348,17 @@ pub struct Transaction {
     pub flowops: Vec<Flowop>,
 }
 
+impl Transaction {
+    /// Whether an iteration of it moves payload; else it only sets up, waits or takes down.
+    pub fn moves_payload(&self) -> bool {
+        self.flowops.iter().any(|f| f.kind.receives() || f.kind.sends())
+    }
+}
+
 /// Strands that do the same.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
 pub struct Group {
     /// Its label.
     pub name: Option<String>,
@@ -348,10 +402,53 @@ impl Group {
 }
 
 /// A profile.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
 pub struct Profile {
     /// Its name.
     pub name: String,
     /// Its groups.
     pub groups: Vec<Group>,
+}
+
+impl Profile {
+    /// Strands of all groups.
+    pub fn strands(&self) -> u32 {
+        self.groups.iter().fold(0, |sum, group| sum.saturating_add(group.strands))
+    }
+
+    /// Its name with eight hex digits that differ where the content does: `netperf#5d41402a`.
+    pub fn label(&self) -> String {
+        // FNV-1a over the text of what is done: enough to tell profiles apart, and the same on every machine.
+        let text = format!("{:?}", self.groups);
+        let hash = text.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
+        format!("{}#{hash:08x}", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_round_trip_and_leave_defaults_out() {
+        let write = Flowop { kind: Kind::Write, size: 8192, ..Flowop::default() };
+        let transaction = Transaction { iterations: 1, flowops: vec![write], ..Transaction::default() };
+        let group = Group { strands: 2, transactions: vec![transaction], ..Group::default() };
+        let profile = Profile { name: "p".to_owned(), groups: vec![group] };
+        let json = serde_json::to_string(&profile).unwrap();
+        assert!(json.contains(r#"{"kind":"write","size":8192}"#), "{json}");
+        assert_eq!(serde_json::from_str::<Profile>(&json).unwrap(), profile);
+        assert_eq!(profile.strands(), 2);
+    }
+
+    #[test]
+    fn labels_differ_where_the_content_does() {
+        let profile =
+            |strands| Profile { name: "p".to_owned(), groups: vec![Group { strands, ..Group::default() }] };
+        assert_eq!(profile(1).label(), profile(1).label());
+        assert_ne!(profile(1).label(), profile(2).label());
+        assert!(profile(1).label().starts_with("p#"));
+    }
 }
