@@ -202,6 +202,13 @@ pub fn set_keepalive(socket: impl AsFd, probing: KeepAlive) -> Result<()> {
     write(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1 as c_int, "set SO_KEEPALIVE")
 }
 
+/// Binds to the network interface with this index (`SO_BINDTOIFINDEX`, `include/uapi/asm-generic/socket.h`, Linux 5.0); 0
+/// unbinds. The kernel takes an index that no interface has: nothing comes to the socket then. Needs no privilege while it is
+/// not bound to one (5.7).
+pub fn bind_to_interface(socket: impl AsFd, index: i32) -> Result<()> {
+    write(socket, libc::SOL_SOCKET, libc::SO_BINDTOIFINDEX, index, "set SO_BINDTOIFINDEX")
+}
+
 /// Bytes in the send queue that the peer has not acknowledged yet (TCP) or that have not left the socket (UDP)
 /// (`SIOCOUTQ`).
 pub fn unsent_bytes(socket: impl AsFd) -> Result<u32> {

@@ -1,9 +1,10 @@
 //! Serves clients, side by side.
 
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -27,6 +28,12 @@ const COOKIE_LIMIT: Duration = Duration::from_secs(10);
 
 /// Connections whose cookie is awaited, at most.
 const STRANGERS: usize = 512;
+
+/// How long a retired listener stays, nanoseconds: long enough for handshakes whose last segment must be sent again.
+const RETIRED_NS: u64 = 3_000_000_000;
+
+/// Retired listeners, at most.
+const RETIRED: usize = 256;
 
 /// What a server offers.
 #[derive(Debug, Default)]
@@ -94,6 +101,8 @@ pub(super) struct ServerShared {
     strangers: AtomicUsize,
     sessions: AtomicUsize,
     tests_done: AtomicU64,
+    /// Listeners that tests had, and since when they are out of use.
+    retired: Mutex<VecDeque<(Socket, u64)>>,
     /// Sessions end.
     pub(super) stopping: AtomicBool,
 }
@@ -121,6 +130,7 @@ impl Server {
             strangers: AtomicUsize::new(0),
             sessions: AtomicUsize::new(0),
             tests_done: AtomicU64::new(0),
+            retired: Mutex::default(),
             stopping: AtomicBool::new(false),
         };
         Ok(Self { listener, door_socket, shared: Arc::new(shared) })
@@ -163,6 +173,7 @@ impl Server {
             if set.ready(udp).readable {
                 self.drain_door();
             }
+            self.shared.accept_retired(tell);
             let now_ns = clock::monotonic_ns();
             if self.shared.sessions.load(Relaxed) > 0 {
                 busy_ns = now_ns;
@@ -219,6 +230,27 @@ impl ServerShared {
                 self.strangers.fetch_sub(1, Relaxed);
             }
         }
+    }
+
+    /// A test needs its listener no more, but others may be on their way in through it.
+    pub(super) fn retire(&self, listener: Socket) {
+        if sockets::retire(&listener).is_err() {
+            return;
+        }
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        if retired.len() >= RETIRED {
+            retired.pop_front();
+        }
+        retired.push_back((listener, clock::monotonic_ns()));
+    }
+
+    fn accept_retired(self: &Arc<Self>, tell: &Tell) {
+        let now_ns = clock::monotonic_ns();
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        for (listener, _) in retired.iter() {
+            self.accept_all(listener, tell);
+        }
+        retired.retain(|(_, since_ns)| now_ns - since_ns < RETIRED_NS);
     }
 
     /// Reads the cookie and finds its place; none if there is no cookie.

@@ -235,3 +235,39 @@ fn forty_clients_at_once_are_unharmed() {
     }
     assert_eq!(server.failures(), Vec::<String>::new());
 }
+
+#[test]
+fn clients_that_come_in_while_others_have_listeners_of_their_own_are_not_reset() {
+    let server = Running::start(Limits { clients: 1000, ..Limits::default() });
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        // They connect all the time, so that some do in each moment in which a listener goes.
+        let comers: Vec<_> = (0..3_u8)
+            .map(|comer| {
+                let (server, over) = (&server, &over);
+                scope.spawn(move || {
+                    let mut count = 0_u16;
+                    while !over.load(Relaxed) {
+                        let mut own = cookie(b'x' + comer);
+                        own[..2].copy_from_slice(&count.to_be_bytes());
+                        let mut control = server.connect(&own);
+                        assert_eq!(read::<1>(&mut control), [State::ParamExchange.byte()], "client {count}");
+                        count += 1;
+                    }
+                    count
+                })
+            })
+            .collect();
+        for test in 0..60_u8 {
+            let mptcp = test % 3 == 2;
+            let params = Params { window: Some(65536), mss: Some(1000), mptcp, ..Params::default() };
+            let mut control = server.ask(&cookie(test + 1), &params);
+            let _data = server.connect(&cookie(test + 1));
+            assert_eq!(read::<2>(&mut control), [1, 2]);
+        }
+        over.store(true, Relaxed);
+        for comer in comers {
+            assert!(comer.join().unwrap() > 50);
+        }
+    });
+}

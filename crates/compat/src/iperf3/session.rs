@@ -299,7 +299,7 @@ impl Session<'_> {
         }
         let lease = door.lease_beside(address, LEASE_LIMIT).ok_or_else(blocked)?;
         let listener = sockets::listen_beside(self.local, &self.params)?;
-        Ok(Way::Beside(listener, lease))
+        Ok(Way::Beside(Beside { listener: Some(listener), shared: self.shared.clone(), _lease: lease }))
     }
 
     /// Waits for all streams. Connections of others that come in beside are led to where they belong.
@@ -308,7 +308,7 @@ impl Session<'_> {
         let mut arrivals = Vec::new();
         let mut last_ns = clock::monotonic_ns();
         loop {
-            if let Way::Beside(listener, _) = way {
+            if let Way::Beside(Beside { listener: Some(listener), .. }) = way {
                 self.shared.accept_all(listener, self.tell);
             }
             let before = arrivals.len();
@@ -445,8 +445,22 @@ impl Session<'_> {
 /// How a test's TCP streams come in.
 enum Way {
     General(#[expect(dead_code, reason = "held until the streams are there")] PlainLease),
-    // In this order: the listener is closed before others may go on.
-    Beside(Socket, #[expect(dead_code, reason = "held until the listener is closed")] BesideLease),
+    Beside(Beside),
+}
+
+/// A listener of a test's own. It is retired before the lease lets others go on.
+struct Beside {
+    listener: Option<Socket>,
+    shared: Arc<ServerShared>,
+    _lease: BesideLease,
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if let Some(listener) = self.listener.take() {
+            self.shared.retire(listener);
+        }
+    }
 }
 
 fn blocked() -> TestError {

@@ -105,6 +105,13 @@ pub(super) fn listen_beside(address: SocketAddr, params: &Params) -> Result<Sock
     Ok(socket)
 }
 
+/// Takes a listener out of the way: new connections go to the general one, those that it has begun it still completes. Closed at
+/// once, it would reset them.
+pub(super) fn retire(listener: &Socket) -> Result<(), TestError> {
+    const NO_INTERFACE: i32 = i32::MAX;
+    Ok(sockopt::bind_to_interface(listener, NO_INTERFACE)?)
+}
+
 /// The server's UDP socket, on which clients ask for streams.
 pub(super) fn bind_door(address: SocketAddr, family: Family) -> Result<UdpSocket, TestError> {
     let socket = new_socket(address, Type::DGRAM, Protocol::UDP)?;
