@@ -22,6 +22,7 @@ pub mod poll;
 pub mod process;
 pub mod process_times;
 pub mod sockopt;
+pub mod splice;
 pub mod tcp_info;
 pub mod zerocopy;
 

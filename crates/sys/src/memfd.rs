@@ -21,6 +21,21 @@ pub fn memfd_with(name: &str, content: &[u8]) -> Result<OwnedFd> {
     Ok(file.into())
 }
 
+/// Gives back the pages of `count` bytes of a memfd from `offset` on: its length stays, they read as zeros, and whoever
+/// was sent the pages keeps them as they were.
+///
+/// # Errors
+/// The kernel's refusal.
+pub fn punch(file: impl AsFd, offset: u64, count: u64) -> Result<()> {
+    let fd = file.as_fd().as_raw_fd();
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: the call takes integers only, and the descriptor is borrowed for its length.
+    if unsafe { libc::fallocate(fd, mode, offset as libc::off_t, count as libc::off_t) } < 0 {
+        return Err(SysError::last("punch a hole", format!("memfd {fd}")));
+    }
+    Ok(())
+}
+
 /// Sends `count` bytes of `file` from `offset` on; returns how many went. Plain `io::Result`: this is a hot call.
 pub fn send_file(socket: impl AsFd, file: impl AsFd, offset: u64, count: usize) -> io::Result<usize> {
     let mut position = offset as libc::off_t;
