@@ -222,6 +222,20 @@ fn of_sockets(on: Option<Side>, node: &NodeRecord, record: &Record, found: &mut 
 fn of_a_machine(side: Side, node: &NodeRecord, shared: bool, found: &mut Vec<Hazard>) {
     let on = (!shared).then_some(side);
     let cpu = &node.reading.meter.cpu;
+    if let Some(guest) = node.guest.as_ref().filter(|guest| guest.emulated) {
+        let why = guest.why_emulated.as_deref().unwrap_or("there is no KVM");
+        let cost = guest.host_cpu.map(|cpu| format!("; it took {:.0} % of a CPU outside", cpu.percent()));
+        found.push(hazard(
+            HazardKind::SoftwareEmulation,
+            on,
+            format!(
+                "{} translates the guest's instructions, since {why}{}",
+                guest.emulator,
+                cost.unwrap_or_default()
+            ),
+            "absolute rates mean little: compare only with trials of the same guest",
+        ));
+    }
     let stolen = percent(cpu.total.steal_ns, cpu.window_ns);
     if stolen > STEAL {
         found.push(hazard(

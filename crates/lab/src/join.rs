@@ -1,8 +1,5 @@
 //! Two readings and what is around them into a record.
 
-use linerate_model::NodeUrl;
-use linerate_model::environment::Environment;
-use linerate_model::reading::Reading;
 use linerate_model::record::{ClockSync, NodeRecord, Outcome, RECORD_SCHEMA, Record, StandIn};
 use linerate_model::summary::summarize;
 use linerate_model::trial::Trial;
@@ -25,9 +22,9 @@ pub struct Joined {
     /// How it ended.
     pub outcome: Outcome,
     /// The node under test.
-    pub dut: (NodeUrl, Environment, Reading),
+    pub dut: NodeRecord,
     /// Its partner.
-    pub peer: (NodeUrl, Environment, Reading),
+    pub peer: NodeRecord,
     /// How well the windows coincide.
     pub clock: ClockSync,
     /// Both nodes run on one kernel.
@@ -62,8 +59,7 @@ pub fn record(joined: Joined) -> Record {
         shared_kernel,
         stand_in,
     } = joined;
-    let summary = summarize(&trial, &dut.2, &peer.2, shared_kernel);
-    let node = |(node, environment, reading)| NodeRecord { node, environment, reading };
+    let summary = summarize(&trial, &dut.reading, &peer.reading, shared_kernel);
     let mut record = Record {
         schema: RECORD_SCHEMA.to_owned(),
         run,
@@ -74,8 +70,8 @@ pub fn record(joined: Joined) -> Record {
         started_at,
         trial,
         outcome,
-        dut: node(dut),
-        peer: node(peer),
+        dut,
+        peer,
         clock,
         shared_kernel,
         summary,

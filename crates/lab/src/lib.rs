@@ -14,6 +14,7 @@
 pub mod clock;
 pub mod connect;
 pub mod course;
+mod emulation;
 pub mod figures;
 pub mod hazard;
 pub mod join;

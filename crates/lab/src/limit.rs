@@ -142,8 +142,9 @@ fn pace(view: &View<'_>) -> Option<Limit> {
 fn link_speed(view: &View<'_>) -> Option<Limit> {
     let speed = |node: &NodeRecord| {
         let link = node.environment.link.as_ref()?;
-        // Virtual links report a made-up speed.
-        if link.kind.is_some() || link.loopback { None } else { link.speed_mbit }
+        // Virtual links and emulated cards report a made-up speed.
+        let made_up = link.kind.is_some() || link.loopback || node.guest.is_some();
+        if made_up { None } else { link.speed_mbit }
     };
     let slowest = speed(view.sender).into_iter().chain(speed(view.receiver)).min()?;
     let wire_bits = |node: &NodeRecord, from: Side| {

@@ -5,17 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use linerate_agent::auth;
-use linerate_agent::node::{Node, NodeError, NodeFailure, WindowEvent};
+use linerate_agent::node::{Node, NodeError, WindowEvent};
 use linerate_agent::protocol::{Prepare, Remote, Schedule};
 use linerate_link::restore::Restored;
+use linerate_model::NodeUrl;
 use linerate_model::environment::Environment;
 use linerate_model::event::Event;
 use linerate_model::reading::Reading;
-use linerate_model::record::{ClockSync, Outcome, Record};
+use linerate_model::record::{ClockSync, NodeRecord, Outcome, Record};
 use linerate_model::trial::{Amount, Family, Side, Trial};
 use linerate_model::workload::WorkloadKind;
 
 use crate::clock;
+use crate::emulation;
 use crate::join::{self, Joined, Place};
 use crate::path::Path;
 use crate::settings::{InForce, SettingError};
@@ -228,10 +230,18 @@ struct OneTrial<'a> {
 impl OneTrial<'_> {
     fn run(&mut self, run: &str) -> Result<Record, RunError> {
         let started_at = jiff::Timestamp::now().to_string();
+        let mut emulation = emulation::Watch::begin(self.bench);
         self.open()?;
-        self.start()?;
-        let outcome = self.watch()?;
+        emulation.opens_at(self.start()?);
+        let outcome = self.watch(&mut emulation)?;
         let (dut, peer) = self.finish()?;
+        let [dut_guest, peer_guest] = emulation.records();
+        let node = |url: &NodeUrl, environment: &Environment, reading, guest| NodeRecord {
+            node: url.clone(),
+            environment: environment.clone(),
+            reading,
+            guest,
+        };
         Ok(join::record(Joined {
             run: run.to_owned(),
             sequence: self.sequence,
@@ -239,8 +249,8 @@ impl OneTrial<'_> {
             started_at,
             trial: self.trial.clone(),
             outcome,
-            dut: (self.bench.dut.url().clone(), self.around.dut.clone(), dut),
-            peer: (self.bench.peer.url().clone(), self.around.peer.clone(), peer),
+            dut: node(self.bench.dut.url(), &self.around.dut, dut, dut_guest),
+            peer: node(self.bench.peer.url(), &self.around.peer, peer, peer_guest),
             clock: self.around.clock,
             shared_kernel: self.around.shared_kernel,
             stand_in: None,
@@ -271,7 +281,8 @@ impl OneTrial<'_> {
         Ok(())
     }
 
-    fn start(&mut self) -> Result<(), RunError> {
+    /// Starts the traffic; gives the instant at which the window opens.
+    fn start(&mut self) -> Result<Instant, RunError> {
         let asked = Instant::now();
         let dut_ns = self.bench.dut.clock_ns()?;
         self.bench.peer.clock_ns()?;
@@ -287,11 +298,12 @@ impl OneTrial<'_> {
         // The peer first: a receiver that is late loses nothing but its own start.
         self.bench.peer.run(shifted(schedule, self.around.clock.peer_minus_dut_ns))?;
         self.bench.dut.run(schedule)?;
-        Ok(())
+        // The dut told its clock at most all round trips ago.
+        Ok(asked + Duration::from_nanos(window_start_ns.saturating_sub(dut_ns)))
     }
 
     /// Waits until both windows are closed.
-    fn watch(&mut self) -> Result<Outcome, RunError> {
+    fn watch(&mut self, emulation: &mut emulation::Watch) -> Result<Outcome, RunError> {
         let mut waiting = Waiting::new(self.trial);
         let mut outcome = Outcome::Complete;
         let mut give_up = match self.trial.amount {
@@ -301,6 +313,7 @@ impl OneTrial<'_> {
             Amount::Bytes(_) | Amount::Transactions(_) | Amount::Whole => None,
         };
         while !waiting.both_closed() {
+            emulation.look();
             for side in [Side::Dut, Side::Peer] {
                 let node = self.bench.node(side);
                 match node.window_event(TURN)? {
@@ -325,12 +338,13 @@ impl OneTrial<'_> {
                 return Err(self.silent(&waiting).into());
             }
         }
+        emulation.close();
         Ok(outcome)
     }
 
     fn silent(&self, waiting: &Waiting) -> NodeError {
         let node = if waiting.dut_closed { &self.bench.peer } else { &self.bench.dut };
-        let cause = NodeFailure::Silent(GRACE);
+        let cause = node.silence(GRACE);
         NodeError { node: node.url().to_string(), operation: "close its window", cause }
     }
 

@@ -13,7 +13,7 @@ use linerate_lab::join::{self, Joined, Place};
 use linerate_lab::runner;
 use linerate_model::environment::Environment;
 use linerate_model::factor;
-use linerate_model::record::{ClockSync, Outcome, StandIn};
+use linerate_model::record::{ClockSync, NodeRecord, Outcome, StandIn};
 use linerate_model::trial::Side;
 use linerate_model::{NodeUrl, Record};
 
@@ -70,8 +70,13 @@ fn record(observed: Observed, earlier: &[Record]) -> Result<Record, String> {
         Some(known) => place_of(known),
         None => earlier.iter().map(place_of).max().map_or(0, |last| last + 1),
     };
-    let here = (NodeUrl::Local, environment, near);
-    let there = (NodeUrl::Tcp { host: remote.0, port: remote.1 }, Environment::default(), far);
+    let here = NodeRecord { node: NodeUrl::Local, environment, reading: near, guest: None };
+    let there = NodeRecord {
+        node: NodeUrl::Tcp { host: remote.0, port: remote.1 },
+        environment: Environment::default(),
+        reading: far,
+        guest: None,
+    };
     let (dut, peer) = if side == Side::Dut { (here, there) } else { (there, here) };
     Ok(join::record(Joined {
         run,

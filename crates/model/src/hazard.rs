@@ -15,6 +15,8 @@ pub enum HazardKind {
     SharedKernel,
     /// The link is virtual: figures speak of the stack, not of a wire.
     VirtualLink,
+    /// The node is a guest whose instructions are translated by software.
+    SoftwareEmulation,
     /// A hypervisor took CPU time away.
     StealTime,
     /// Traffic threads waited for a CPU.
@@ -64,6 +66,7 @@ impl HazardKind {
             Self::LoopbackInsteadOfLab => "loopback-instead-of-lab",
             Self::SharedKernel => "shared-kernel",
             Self::VirtualLink => "virtual-link",
+            Self::SoftwareEmulation => "software-emulation",
             Self::StealTime => "steal-time",
             Self::RunQueueWait => "run-queue-wait",
             Self::OtherCpuLoad => "other-cpu-load",

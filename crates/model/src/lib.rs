@@ -13,6 +13,7 @@ pub mod exit;
 pub mod experiment;
 pub mod factor;
 pub mod fuzz;
+pub mod guest;
 pub mod hazard;
 pub mod latency;
 pub mod limit;

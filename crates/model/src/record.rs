@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
+use crate::guest::GuestRecord;
 use crate::hazard::Hazard;
 use crate::limit::Limit;
 use crate::node::NodeUrl;
@@ -90,6 +91,9 @@ pub struct NodeRecord {
     pub environment: Environment,
     /// What it measured.
     pub reading: Reading,
+    /// What it cost to emulate it, where it is a `vm:` node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<GuestRecord>,
 }
 
 /// How well the two windows coincide.

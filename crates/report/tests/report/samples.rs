@@ -450,7 +450,7 @@ fn node(sample: &Sample, side: Side, reading: Reading) -> NodeRecord {
         link: Some(link(sample, side)),
         ..Environment::default()
     };
-    NodeRecord { node, environment, reading }
+    NodeRecord { node, environment, reading, guest: None }
 }
 
 fn link(sample: &Sample, side: Side) -> LinkInfo {

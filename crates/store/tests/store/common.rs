@@ -98,11 +98,12 @@ pub(crate) fn record(run: u32, sequence: u32) -> Record {
         summary: summarize(&trial, &dut, &peer, true),
         trial,
         outcome: Outcome::Complete,
-        dut: NodeRecord { node: NodeUrl::Local, environment: environment("eth0"), reading: dut },
+        dut: NodeRecord { node: NodeUrl::Local, environment: environment("eth0"), reading: dut, guest: None },
         peer: NodeRecord {
             node: NodeUrl::Netns("blue".to_owned()),
             environment: environment("eth1"),
             reading: peer,
+            guest: None,
         },
         clock: ClockSync { peer_minus_dut_ns: -1234, uncertainty_ns: 5678 },
         shared_kernel: true,
