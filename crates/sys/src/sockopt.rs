@@ -226,6 +226,47 @@ pub fn set_dont_fragment(socket: impl AsFd) -> Result<()> {
     write(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO, "set IP_MTU_DISCOVER")
 }
 
+/// The same for an IPv6 socket (`IPV6_MTU_DISCOVER`, `IPV6_DONTFRAG`, ipv6(7)): the sender does not cut either.
+pub fn set_dont_fragment_v6(socket: impl AsFd) -> Result<()> {
+    let fd = socket.as_fd();
+    let always = libc::IP_PMTUDISC_DO;
+    write(fd, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, always, "set IPV6_MTU_DISCOVER")?;
+    write(fd, libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG, 1 as c_int, "set IPV6_DONTFRAG")
+}
+
+/// Sends datagrams without a checksum: UDP over IPv4 (`SO_NO_CHECK`, socket(7)).
+pub fn set_no_checksum(socket: impl AsFd, on: bool) -> Result<()> {
+    write(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, c_int::from(on), "set SO_NO_CHECK")
+}
+
+/// The same over IPv6 (`UDP_NO_CHECK6_TX`, udp(7)), where it is an exception that a receiver must allow (RFC 6935).
+pub fn set_no_checksum_v6(socket: impl AsFd, on: bool) -> Result<()> {
+    const UDP_NO_CHECK6_TX: c_int = 101;
+    write(socket, libc::SOL_UDP, UDP_NO_CHECK6_TX, c_int::from(on), "set UDP_NO_CHECK6_TX")
+}
+
+/// Cuts what is sent into datagrams of so many bytes (`UDP_SEGMENT`, udp(7)); 0 is off.
+pub fn set_udp_segment(socket: impl AsFd, bytes: u16) -> Result<()> {
+    write(socket, libc::SOL_UDP, libc::UDP_SEGMENT, c_int::from(bytes), "set UDP_SEGMENT")
+}
+
+/// Time stamps of what is received and sent, in software and by the NIC, each sent datagram's with its number
+/// (`SO_TIMESTAMPING`, Documentation/networking/timestamping.rst).
+pub fn set_all_timestamps(socket: impl AsFd) -> Result<()> {
+    /// `SOF_TIMESTAMPING_OPT_TX_SWHW`: both stamps of one datagram.
+    const OPT_TX_SWHW: c_uint = 1 << 14;
+    let flags = libc::SOF_TIMESTAMPING_RX_SOFTWARE
+        | libc::SOF_TIMESTAMPING_TX_SOFTWARE
+        | libc::SOF_TIMESTAMPING_RX_HARDWARE
+        | libc::SOF_TIMESTAMPING_TX_HARDWARE
+        | libc::SOF_TIMESTAMPING_SOFTWARE
+        | libc::SOF_TIMESTAMPING_RAW_HARDWARE
+        | libc::SOF_TIMESTAMPING_OPT_ID
+        | libc::SOF_TIMESTAMPING_OPT_TSONLY
+        | OPT_TX_SWHW;
+    write(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags, "set SO_TIMESTAMPING")
+}
+
 /// Leaves the choice of the local port to connect(2) although bind(2) names an address (`IP_BIND_ADDRESS_NO_PORT`,
 /// ip(7); it covers IPv6 too): more connections then fit.
 pub fn set_bind_address_no_port(socket: impl AsFd, on: bool) -> Result<()> {

@@ -10,6 +10,7 @@ mod call;
 mod connect;
 mod control;
 
+pub mod echo;
 mod endpoint;
 mod error;
 mod finish;
@@ -19,6 +20,7 @@ mod lane;
 mod latency;
 mod listen;
 mod loss;
+pub mod open_socket;
 mod pace;
 mod pattern;
 mod place;
