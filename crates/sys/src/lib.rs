@@ -18,6 +18,7 @@ pub mod netlink;
 pub mod netlink_raw;
 pub mod netns;
 pub mod netns_identity;
+pub mod packet;
 pub mod poll;
 pub mod process;
 pub mod process_times;
