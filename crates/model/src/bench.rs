@@ -154,7 +154,8 @@ pub enum BenchRequest {
         /// What to write.
         text: String,
     },
-    /// Ends every port, generator, tally, flow and socket, and removes what link acts made.
+    /// Ends every port, generator, tally, flow and socket, and puts back all that the session changed. Answered by
+    /// [`BenchReply::Done`].
     Reset,
 }
 

@@ -22,6 +22,7 @@ mod listen;
 mod loss;
 pub mod open_socket;
 mod pace;
+pub mod packet;
 mod pattern;
 mod place;
 mod plan;

@@ -24,7 +24,7 @@ pub struct PortOptions {
     pub unicast: Vec<MacAddress>,
     /// Frames carry the virtio-net header both ways (`PACKET_VNET_HDR`).
     pub offload: bool,
-    /// Captures what the link sends as well; otherwise `PACKET_IGNORE_OUTGOING`.
+    /// Captures what the link sends as well, but for what this port sends itself; otherwise `PACKET_IGNORE_OUTGOING`.
     pub see_outgoing: bool,
     /// Sends without the link's queueing discipline (`PACKET_QDISC_BYPASS`).
     pub bypass_qdisc: bool,
@@ -34,7 +34,7 @@ pub struct PortOptions {
     pub send_only: bool,
     /// Longest frame to capture, bytes; 0 is 2048. With 65536 and more, frames that GRO or TSO merged fit.
     pub largest_bytes: u32,
-    /// Frames that the ring has room for; 0 is 4096.
+    /// Frames that the ring has room for, at most 256 MiB of them; 0 is 4096, or as many as fit in 32 MiB.
     pub slots: u32,
 }
 
@@ -64,7 +64,7 @@ pub struct Offload {
 /// Where a checksum goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartialChecksum {
-    /// Where summing begins, bytes from the start of the frame.
+    /// Where summing begins, bytes from the start of the frame; the kernel refuses less than 20.
     pub start: u16,
     /// Where the sum goes, bytes from `start`.
     pub offset: u16,

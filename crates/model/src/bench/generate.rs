@@ -29,6 +29,10 @@ pub struct GenerateSpec {
     pub frames_per_second: u64,
     /// Ends by itself after so long, nanoseconds; 0 is never.
     pub duration_ns: u64,
+    /// Each probe carries its time of sending ([`super::probe::write`]), for the latency of a tally. It is taken when a frame is made
+    /// ready: at full speed frames then wait for the others of their batch, so latency means something only when paced.
+    #[serde(default)]
+    pub timed: bool,
 }
 
 /// What a generator did.
@@ -38,9 +42,10 @@ pub struct GenerateReport {
     pub sent: u64,
     /// Bytes of these without FCS.
     pub sent_bytes: u64,
-    /// Times that the kernel had no room; such a frame was tried again.
+    /// Times that the kernel had no room (`ENOBUFS`, `EAGAIN`); such a frame was tried again.
     pub no_room: u64,
-    /// The last other refusal (errno in words), and how many there were.
+    /// The last other refusal (errno in words), and how many there were. Its sequence number goes to the next frame, so
+    /// that the numbers of what was sent have no holes.
     pub refused: Option<(String, u64)>,
     /// From the first to the last frame, nanoseconds.
     pub elapsed_ns: u64,
@@ -57,7 +62,7 @@ pub struct TallySpec {
     pub streams: Vec<u32>,
     /// Bytes between the addresses and the probe, EtherType included, when no tag is stripped; 0 is 2.
     pub header_bytes: u32,
-    /// Keeps the latency of each frame that carries its sending time; unused otherwise.
+    /// Keeps the latency of each frame that carries its sending time ([`GenerateSpec::timed`]).
     pub latency: bool,
 }
 
