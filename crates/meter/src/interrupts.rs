@@ -44,6 +44,11 @@ impl LinkInterrupts {
     pub(crate) fn sample(&mut self) -> Result<InterruptSample> {
         parse(&self.file.read_text()?, &self.numbers)
     }
+
+    /// Counts since boot, summed over CPUs, by the names of their actions.
+    pub(crate) fn totals(&mut self) -> Result<BTreeMap<String, u64>> {
+        totals(&self.file.read_text()?, &self.numbers)
+    }
 }
 
 /// Numbers in `msi_irqs` of a device; none where it has no such folder. That of a virtio device's parent is not asked: it
@@ -80,6 +85,17 @@ fn is_number(label: &str) -> bool {
 fn parse(text: &str, numbers: &BTreeSet<String>) -> Result<InterruptSample> {
     let rows = CpuTable::parse(NAME, text)?.rows(|label| numbers.contains(label))?;
     Ok(rows.into_iter().map(|row| (row.label.to_owned(), row.counts)).collect())
+}
+
+fn totals(text: &str, numbers: &BTreeSet<String>) -> Result<BTreeMap<String, u64>> {
+    let mut totals = BTreeMap::new();
+    for row in CpuTable::parse(NAME, text)?.rows(|label| numbers.contains(label))? {
+        // Chip and trigger stand before the action, each padded with blanks.
+        let name = row.rest.rsplit("  ").next().map_or(row.label, str::trim);
+        let sum: u64 = row.counts.values().map(|count| u64::from(*count)).sum();
+        *totals.entry(name.to_owned()).or_default() += sum;
+    }
+    Ok(totals)
 }
 
 /// Interrupts that each CPU took between two samples.
@@ -126,6 +142,13 @@ LOC:     252972     128965   Local timer interrupts
     }
 
     #[test]
+    fn interrupts_are_added_up_by_name() {
+        let numbers = BTreeSet::from(["38".to_owned(), "42".to_owned()]);
+        let wanted = BTreeMap::from([("virtio2-input.0".to_owned(), 4084), ("eth0.7, usb1".to_owned(), 3)]);
+        assert_eq!(totals(TEXT, &numbers).unwrap(), wanted);
+    }
+
+    #[test]
     fn interrupts_are_added_up_by_cpu() {
         let numbers = BTreeSet::from(["38".to_owned(), "39".to_owned()]);
         let before = parse(TEXT, &numbers).unwrap();
@@ -148,6 +171,7 @@ LOC:     252972     128965   Local timer interrupts
         fn hostile_text_never_panics(text in "CPU0 CPU1\n( [0-9]{0,3}:( [0-9]{0,11}){0,3} [é.a-z0-9-]{0,9}\n){0,4}", name in "[é.a-z0-9-]{0,3}") {
             let _ = named(&text, &[name]);
             let _ = parse(&text, &BTreeSet::from(["1".to_owned()]));
+            let _ = totals(&text, &BTreeSet::from(["1".to_owned()]));
         }
     }
 }

@@ -10,6 +10,7 @@ const RTM_GETLINK: u16 = 18;
 const RTM_GETQDISC: u16 = 38;
 const RTM_GETSTATS: u16 = 94;
 const IFLA_IFNAME: u16 = 3;
+const IFLA_CARRIER_CHANGES: u16 = 35;
 const IFLA_STATS_LINK_64: u16 = 1;
 /// `struct ifinfomsg`.
 const IFINFOMSG: usize = 16;
@@ -40,12 +41,21 @@ impl RouteSocket {
 
     /// Index of the link `name`.
     pub(crate) fn index(&mut self, name: &str) -> Result<u32> {
+        Ok(self.link(name)?.0)
+    }
+
+    /// Index of the link `name`, and how often it lost or got its carrier, where the kernel tells.
+    pub(crate) fn link(&mut self, name: &str) -> Result<(u32, Option<u64>)> {
         let object = format!("find link {name}");
         let mut payload = vec![0; IFINFOMSG];
         push_attribute(&mut payload, IFLA_IFNAME, &[name.as_bytes(), &[0]].concat());
         let reply = self.netlink.request(&object, Raw { kind: RTM_GETLINK, payload }, 0)?;
-        let index = reply.messages.first().and_then(|link: &Raw| word(&link.payload, 4));
-        index.ok_or_else(|| MeterError::malformed(object, "no index in the reply"))
+        let link: Option<&Raw> = reply.messages.first();
+        let index = link.and_then(|link| word(&link.payload, 4));
+        let index = index.ok_or_else(|| MeterError::malformed(object, "no index in the reply"))?;
+        let attributes = link.and_then(|link| link.payload.get(IFINFOMSG..)).unwrap_or_default();
+        let changes = attribute(attributes, IFLA_CARRIER_CHANGES).and_then(|value| word(value, 0));
+        Ok((index, changes.map(u64::from)))
     }
 
     /// `struct rtnl_link_stats64` of a link, as bytes.
@@ -86,20 +96,23 @@ fn qdisc(payload: &[u8]) -> Option<QdiscMessage> {
 
 /// The value of the first attribute of a kind; `None` where there is none before the first damaged one.
 pub(crate) fn attribute(attributes: &[u8], kind: u16) -> Option<&[u8]> {
+    all_attributes(attributes).find(|(found, _)| *found == kind).map(|(_, value)| value)
+}
+
+/// Kind and value of each attribute, up to the first damaged one.
+pub(crate) fn all_attributes(attributes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     /// Length and kind; the kind's two high bits are flags (`NLA_F_NESTED`, `NLA_F_NET_BYTEORDER`).
     const HEADER: usize = 4;
     const KIND_MASK: u16 = 0x3fff;
     let mut rest = attributes;
-    loop {
+    std::iter::from_fn(move || {
         let header = word(rest, 0)?.to_ne_bytes();
         let length = usize::from(u16::from_ne_bytes([header[0], header[1]]));
         let found = u16::from_ne_bytes([header[2], header[3]]) & KIND_MASK;
         let value = rest.get(HEADER..length)?;
-        if found == kind {
-            return Some(value);
-        }
-        rest = rest.get(length.next_multiple_of(4)..)?;
-    }
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((found, value))
+    })
 }
 
 /// The 32-bit number at a byte offset.
