@@ -8,6 +8,7 @@ use linerate_link::LinkError;
 use linerate_link::changes::Changes;
 use linerate_link::restore::{Outcome, Report, Restored};
 use linerate_link::{links, restore};
+use linerate_model::bench::LinkAct;
 
 use crate::protocol::{Applied, Refusal, Reply, StaleOptions};
 
@@ -26,6 +27,8 @@ struct State {
     /// The session is over: nothing is changed any more.
     closed: bool,
     changes: Option<Changes>,
+    /// More was changed than what `in_force` has.
+    more: bool,
     /// What is in force, in the order in which it was asked for.
     in_force: Vec<(String, String)>,
 }
@@ -39,12 +42,9 @@ impl NodeChanges {
     /// [`Self::close`].
     pub fn apply(&self, link: &str, settings: &[(String, String)]) -> Result<Applied, LinkError> {
         let mut state = self.state();
-        if state.closed {
-            let why = "the session is over".to_owned();
-            return Err(LinkError::Invalid { what: format!("change {link}"), why });
-        }
+        state.check_open(link)?;
         let same = state.changes.as_ref().is_none_or(|changes| changes.link() == link);
-        if same && state.in_force == settings {
+        if same && !state.more && state.in_force == settings {
             return Ok(Applied::default());
         }
         let before = links::named(link)?;
@@ -62,6 +62,31 @@ impl NodeChanges {
             links::wait_for_carrier(link, CARRIER_LIMIT)?;
         }
         Ok(Applied { changed: true, flapped: carrier_changes != self::carrier_changes(link) })
+    }
+
+    /// Changes one more setting, on top of what is in force. Where the link was up, waits until it has carrier again.
+    ///
+    /// # Errors
+    /// As [`Self::apply`].
+    pub fn set(&self, link: &str, key: &str, value: &str) -> Result<(), LinkError> {
+        let before = links::named(link)?;
+        self.state().more(link)?.set_on(link, key, value)?;
+        if before.up && before.carrier && links::named(link)?.up {
+            links::wait_for_carrier(link, CARRIER_LIMIT)?;
+        }
+        Ok(())
+    }
+
+    /// Acts upon links, on top of what is in force.
+    ///
+    /// # Errors
+    /// An act that makes no sense, and the kernel's refusal.
+    pub fn act(&self, act: &LinkAct) -> Result<(), LinkError> {
+        if let LinkAct::AwaitCarrier { link, limit_ns } = act {
+            // The state is not held meanwhile: a session that ends must be able to put back.
+            return links::wait_for_carrier(link, Duration::from_nanos(*limit_ns));
+        }
+        self.state().more("links")?.act(act)
     }
 
     /// Puts everything back; what did not go back is in the report.
@@ -89,8 +114,29 @@ impl NodeChanges {
 }
 
 impl State {
+    fn check_open(&self, what: &str) -> Result<(), LinkError> {
+        if !self.closed {
+            return Ok(());
+        }
+        let why = "the session is over".to_owned();
+        Err(LinkError::Invalid { what: format!("change {what}"), why })
+    }
+
+    /// The changes, to add one more.
+    fn more(&mut self, what: &str) -> Result<&mut Changes, LinkError> {
+        // Every namespace has it, and changes are not bound to the link that they began with.
+        const ANY_LINK: &str = "lo";
+        self.check_open(what)?;
+        self.more = true;
+        match &mut self.changes {
+            Some(changes) => Ok(changes),
+            none => Ok(none.insert(Changes::begin(ANY_LINK)?)),
+        }
+    }
+
     fn restore(&mut self) -> Result<Report, LinkError> {
         self.in_force.clear();
+        self.more = false;
         let report = self.changes.as_mut().map_or_else(|| Ok(Report::default()), Changes::restore)?;
         if report.is_complete() {
             self.changes = None;

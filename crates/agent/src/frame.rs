@@ -7,9 +7,9 @@ use serde::de::DeserializeOwned;
 
 /// Longest message taken before the other end has proved itself, bytes.
 pub const MAX_GREETING_BYTES: u32 = 4096;
-/// Longest request taken, bytes: room for what 1024 streams have sent, and for many settings.
+/// Longest request taken of a stranger, bytes: room for what 1024 streams have sent.
 pub const MAX_REQUEST_BYTES: u32 = 256 << 10;
-/// Longest message taken at all, bytes: room for the readings of 1024 streams.
+/// Longest message taken at all, bytes: room for the readings of 1024 streams, and for thousands of frames both ways.
 pub const MAX_MESSAGE_BYTES: u32 = 64 << 20;
 
 /// Why a message could not be read or written.

@@ -4,12 +4,14 @@
 //! `local` and `netns:`, ssh's stdio for `ssh:`, a socket for `tcp:`.
 //!
 //! - [`frame`], [`protocol`], [`auth`]: what crosses the stream.
+//! - [`bench`]: what a qualification asks of a node.
 //! - [`changes`]: settings that a session has changed, put back at its end.
 //! - [`session`]: the agent's end of one stream; [`window`] takes its samples, [`reading`] puts them together.
 //! - [`server`]: `linerate serve`, many sessions at once, with limits.
 //! - [`node`]: the controller's end; [`launch`] starts an agent at each kind of place.
 
 pub mod auth;
+pub mod bench;
 pub mod changes;
 pub mod frame;
 pub mod fuzz;

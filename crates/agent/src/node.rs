@@ -446,7 +446,7 @@ impl Node {
         }
     }
 
-    fn ask(
+    pub(crate) fn ask(
         &mut self,
         operation: &'static str,
         request: &Request,
@@ -517,7 +517,7 @@ impl Node {
         self.error(operation, cause)
     }
 
-    fn error(&self, operation: &'static str, cause: NodeFailure) -> NodeError {
+    pub(crate) fn error(&self, operation: &'static str, cause: NodeFailure) -> NodeError {
         NodeError { node: self.url.to_string(), operation, cause }
     }
 }

@@ -33,6 +33,7 @@ use std::net::IpAddr;
 use linerate_link::inventory::Inventory;
 use linerate_link::restore::{Report, Restored};
 use linerate_link::settings::SettingInfo;
+use linerate_model::bench::{BenchReply, BenchRequest};
 use linerate_model::environment::{Environment, LinkInfo};
 use linerate_model::reading::{IntervalReading, Reading};
 use linerate_model::trial::{Side, Trial};
@@ -101,6 +102,8 @@ pub enum Request {
     Restore,
     /// Puts back what dead linerates left changed on this machine.
     Stale(StaleOptions),
+    /// What a qualification asks; not of a node that does traffic only.
+    Bench(Box<BenchRequest>),
     /// Whether a trial makes sense on this machine: its CPUs, its congestion control.
     Check {
         /// What is asked for.
@@ -218,6 +221,8 @@ pub enum Reply {
     Restored(Report),
     /// Answers `Stale`.
     Stale(Vec<Restored>),
+    /// Answers `Bench`.
+    Bench(Box<BenchReply>),
     /// Answers `Check`: it does.
     Checked,
     /// Answers `Prepare`.
@@ -326,6 +331,7 @@ impl Reply {
             Self::Applied(_) => "applied",
             Self::Restored(_) => "restored",
             Self::Stale(_) => "stale",
+            Self::Bench(_) => "bench",
             Self::Checked => "checked",
             Self::Prepared { .. } => "prepared",
             Self::Ready => "ready",

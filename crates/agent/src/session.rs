@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,8 +13,11 @@ use linerate_model::trial::{Amount, Side};
 use linerate_sys::{clock, ethtool_memory};
 
 use crate::auth::{self, Prover, Secret};
+use crate::bench::Bench;
 use crate::changes::{self, NodeChanges};
-use crate::frame::{FrameError, MAX_GREETING_BYTES, MAX_REQUEST_BYTES, read_message, write_message};
+use crate::frame::{
+    FrameError, MAX_GREETING_BYTES, MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, read_message, write_message,
+};
 use crate::protocol::{Dump, Memory, PROTOCOL, Prepare, Refusal, Reply, Request, RouteReply, Schedule};
 use crate::stranger;
 use crate::trial::{self, OpenTrial, TrialFailure, link_of};
@@ -80,8 +84,11 @@ pub fn serve(
     options: &SessionOptions,
 ) -> Result<(), SessionError> {
     let writer = Mutex::new(writer);
-    let requests = read_requests(reader, options.changes.clone())?;
-    let mut session = Session { options, writer: &writer, requests, trial: None, trial_deadline: None };
+    let lost = Arc::new(AtomicBool::new(false));
+    let requests = read_requests(reader, options, Arc::clone(&lost))?;
+    let bench = Bench::new(options.changes.clone(), lost);
+    let mut session =
+        Session { options, writer: &writer, requests, bench, trial: None, trial_deadline: None };
     let served = session.greet().and_then(|()| session.serve());
     // What does not go back stays in the journal, and the next linerate here tells of it.
     let _ = options.changes.close();
@@ -90,20 +97,24 @@ pub fn serve(
 
 fn read_requests(
     mut reader: impl Read + Send + 'static,
-    changes: NodeChanges,
+    options: &SessionOptions,
+    lost: Arc<AtomicBool>,
 ) -> Result<Receiver<Result<Request, FrameError>>, SessionError> {
     // Room for few: a controller never has more than two requests under way.
     let (sender, requests) = mpsc::sync_channel(4);
+    let changes = options.changes.clone();
+    let longest = if options.traffic_only { MAX_REQUEST_BYTES } else { MAX_MESSAGE_BYTES };
     let read_all = move || {
         let mut limit = MAX_GREETING_BYTES;
         loop {
             let message = read_message::<Request>(&mut reader, limit);
             let ended = message.is_err();
             if matches!(message, Ok(ref request) if !request.is_greeting()) {
-                limit = MAX_REQUEST_BYTES;
+                limit = longest;
             }
             if ended {
                 // At once, whatever the session is waiting for.
+                lost.store(true, Ordering::Relaxed);
                 let _ = changes.close();
             }
             if sender.send(message).is_err() || ended {
@@ -122,6 +133,7 @@ struct Session<'a, W> {
     options: &'a SessionOptions,
     writer: &'a Mutex<W>,
     requests: Receiver<Result<Request, FrameError>>,
+    bench: Bench,
     trial: Option<OpenTrial>,
     /// When a stranger's open trial must be over.
     trial_deadline: Option<Instant>,
@@ -226,6 +238,7 @@ impl<W: Write + Send> Session<'_, W> {
             | Request::Apply { .. }
             | Request::Restore
             | Request::Stale(_)
+            | Request::Bench(_)
                 if self.options.traffic_only =>
             {
                 let reason = "a tcp: node does traffic only: it shows and changes no setting".to_owned();
@@ -242,6 +255,7 @@ impl<W: Write + Send> Session<'_, W> {
             }
             Request::Restore => reply(self.options.changes.restore(), Reply::Restored),
             Request::Stale(options) => reply(changes::stale(options), Reply::Stale),
+            Request::Bench(request) => self.bench.answer(*request),
             // The window closed by itself while the request was on its way.
             Request::Close => return Ok(None),
             Request::Hello { .. } | Request::Prove { .. } => {
