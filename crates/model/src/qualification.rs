@@ -13,6 +13,7 @@ pub const QUALIFICATION_SCHEMA: &str = "linerate.qualification/1";
 
 /// One run of the suite on one link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Qualification {
     /// [`QUALIFICATION_SCHEMA`].
     pub schema: String,
@@ -48,6 +49,7 @@ pub struct Qualification {
 
 /// One end of the link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct End {
     /// Where its agent runs.
     pub node: NodeUrl,
@@ -65,6 +67,7 @@ pub struct End {
 
 /// What the slower end can do.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calibration {
     /// Small probe frames a second, one way, sent and judged.
     pub frames_per_second: f64,
@@ -78,6 +81,7 @@ pub struct Calibration {
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// All cases were run.
@@ -92,6 +96,7 @@ pub enum Ended {
 
 /// How much a case belongs to a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// Part of the run of under a minute.
@@ -106,6 +111,7 @@ pub enum Level {
 
 /// What came of a case, or of one variant of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CaseResult {
     /// Catalogue id: `CSUM-03`.
     pub id: String,
@@ -143,6 +149,7 @@ pub struct CaseResult {
 
 /// The answer of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// All that must hold did.
@@ -183,6 +190,7 @@ impl Outcome {
 
 /// Why a case is not a plain pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reason {
     /// For machines.
     pub code: ReasonCode,
@@ -192,6 +200,7 @@ pub struct Reason {
 
 /// Reasons by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ReasonCode {
     /// Frames did not arrive.
@@ -281,6 +290,7 @@ impl ReasonCode {
 
 /// A number that a case measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
     /// What.
     pub name: String,
@@ -292,6 +302,7 @@ pub struct Measured {
 
 /// The first input that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// What it was, in words: `frame 17 of length 61, dut to peer`.
     pub what: String,
@@ -305,6 +316,7 @@ pub struct Evidence {
 
 /// An entry of the list of expected failures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Expected {
     /// Why.
     pub reason: String,
@@ -314,6 +326,7 @@ pub struct Expected {
 
 /// A change that was made to a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JournalEntry {
     /// Case during which it was made.
     pub case: String,

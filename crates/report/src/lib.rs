@@ -13,6 +13,7 @@ mod metric;
 pub mod numbers;
 mod pivot;
 mod prometheus;
+pub mod qualification;
 mod table;
 mod text;
 mod trend;

@@ -15,9 +15,11 @@ use linerate_model::Record;
 use linerate_model::trend::{Trend, TrendChange, TrendPoint};
 use linerate_model::verdict::Better;
 use linerate_model::workload::WorkloadKind;
+use linerate_report::qualification::qualification_html;
 use linerate_report::{HtmlOptions, Run, html, parse_json, trend_svg};
 use linerate_testkit::{need, run_within};
 
+use crate::qualification::{qualification, side_by_side};
 use crate::samples::{record, sample, with_size};
 use crate::verdicts::verdict_table;
 
@@ -79,6 +81,8 @@ fn pages() -> Vec<(&'static str, String)> {
         ),
         ("suite", html(&[run("suite", &suite)], &alone)),
         ("one-trial", html(&[run("one", &suite[..1])], &alone)),
+        ("qualification", qualification_html(&[qualification()])),
+        ("qualifications", qualification_html(&side_by_side())),
     ]
 }
 

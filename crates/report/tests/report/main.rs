@@ -7,6 +7,7 @@ mod html;
 mod json;
 mod live;
 mod pivot;
+mod qualification;
 mod random;
 mod samples;
 mod schema;
