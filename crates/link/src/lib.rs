@@ -7,6 +7,7 @@
 pub mod acts;
 pub mod address;
 pub mod changes;
+pub mod device;
 pub mod error;
 pub mod ethtool;
 pub mod inventory;
@@ -15,6 +16,7 @@ pub mod lab;
 mod lab_lock;
 pub mod links;
 mod make;
+pub mod module;
 mod neighbour;
 pub mod netns;
 mod raw;

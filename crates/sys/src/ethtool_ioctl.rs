@@ -19,7 +19,7 @@ const ETH_GSTRING_LEN: usize = 32;
 /// struct ethtool_drvinfo: a command, five texts, 12 reserved bytes, five counts.
 const DRVINFO_LEN: usize = 4 + 5 * 32 + 12 + 5 * 4;
 /// The largest drivers have some ten thousand.
-const MAX_ENTRIES: usize = 1 << 20;
+pub(crate) const MAX_ENTRIES: usize = 1 << 20;
 
 /// What a driver says of itself (`ethtool -i`). A text is empty where it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -89,18 +89,12 @@ impl DriverStatistics {
     /// ENODEV without such a link, EOPNOTSUPP where the driver has none, EAGAIN when their number changed in between.
     pub fn open(link: &str) -> Result<Self> {
         let socket = open()?;
-        let count = set_size(&socket, link)?;
+        let count = set_size(&socket, link, ETH_SS_STATS)?;
         if count > MAX_ENTRIES {
             let cause = io::Error::from(io::ErrorKind::InvalidData);
             return Err(SysError::new("count driver statistics", link, cause));
         }
-        let operation = "read names of driver statistics";
-        let mut names = GuardedBuffer::new(12 + count * ETH_GSTRING_LEN)?;
-        call(&socket, link, operation, ETHTOOL_GSTRINGS, &[ETH_SS_STATS, count as u32], &mut names)
-            .map_err(longer_is_changed)?;
-        let names = names.bytes();
-        check_count(operation, link, word_at(names, 8), count)?;
-        let names = names[12..].chunks_exact(ETH_GSTRING_LEN).take(count).map(text).collect();
+        let names = names_of(&socket, link, ETH_SS_STATS, count)?;
         Ok(Self { link: link.to_owned(), socket, names, buffer: GuardedBuffer::new(8 + count * 8)? })
     }
 
@@ -125,6 +119,17 @@ impl DriverStatistics {
 }
 
 /// A reply that does not fit is one of more statistics than were announced.
+/// The `count` names of a set of strings.
+pub(crate) fn names_of(socket: &OwnedFd, link: &str, set: u32, count: usize) -> Result<Vec<String>> {
+    let operation = "read names of the driver";
+    let mut names = GuardedBuffer::new(12 + count * ETH_GSTRING_LEN)?;
+    call(socket, link, operation, ETHTOOL_GSTRINGS, &[set, count as u32], &mut names)
+        .map_err(longer_is_changed)?;
+    let names = names.bytes();
+    check_count(operation, link, word_at(names, 8), count)?;
+    Ok(names[12..].chunks_exact(ETH_GSTRING_LEN).take(count).map(text).collect())
+}
+
 fn longer_is_changed(error: SysError) -> SysError {
     match error.raw_os_error() {
         Some(libc::EFAULT) => {
@@ -142,14 +147,14 @@ fn check_count(operation: &'static str, link: &str, told: u32, expected: usize) 
 }
 
 /// struct ethtool_sset_info: command, reserved, 64-bit mask of sets, one count for each set that is there.
-fn set_size(socket: &OwnedFd, link: &str) -> Result<usize> {
+pub(crate) fn set_size(socket: &OwnedFd, link: &str, set: u32) -> Result<usize> {
     let mut buffer = GuardedBuffer::new(4 + 4 + 8 + 4)?;
-    let mask = 1u64 << ETH_SS_STATS;
+    let mask = 1u64 << set;
     let halves = [0, 1].map(|half| word_at(&mask.to_ne_bytes(), half * 4));
     call(
         socket,
         link,
-        "count driver statistics",
+        "count names of the driver",
         ETHTOOL_GSSET_INFO,
         &[0, halves[0], halves[1]],
         &mut buffer,

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod error;
 pub mod ethtool_ioctl;
 pub mod ethtool_memory;
+pub mod ethtool_test;
 mod guarded;
 pub mod memfd;
 pub mod mmsg;

@@ -8,8 +8,12 @@ use std::path::Path;
 
 use crate::error::{Result, SysError};
 
+/// `MODULE_INIT_COMPRESSED_FILE` (linux/module.h).
+const COMPRESSED_FILE: libc::c_int = 4;
+
 /// Loads the module in `file` with `parameters` as modprobe(8) takes them (`debug=1 copybreak=0`). What it depends on must
-/// be loaded already. Returns false where it was loaded already.
+/// be loaded already. A compressed file is unpacked by the kernel, where that was built to do so (5.17 and later). Returns
+/// false where it was loaded already.
 ///
 /// # Errors
 /// The file can't be opened, or the kernel's refusal (EPERM without `CAP_SYS_MODULE`, ENOENT for a missing symbol).
@@ -19,8 +23,11 @@ pub fn load(file: &Path, parameters: &str) -> Result<bool> {
     let opened = File::open(file).map_err(|error| SysError::new("open module", object(), error))?;
     let text = CString::new(parameters)
         .map_err(|_| SysError::new(OPERATION, object(), io::ErrorKind::InvalidInput.into()))?;
+    let compressed =
+        file.extension().is_some_and(|end| ["zst", "xz", "gz"].iter().any(|known| end == *known));
+    let flags = if compressed { COMPRESSED_FILE } else { 0 };
     // SAFETY: the descriptor is open and the text ends with NUL; the kernel copies both before it returns.
-    let outcome = unsafe { libc::syscall(libc::SYS_finit_module, opened.as_raw_fd(), text.as_ptr(), 0) };
+    let outcome = unsafe { libc::syscall(libc::SYS_finit_module, opened.as_raw_fd(), text.as_ptr(), flags) };
     if outcome == 0 {
         return Ok(true);
     }
