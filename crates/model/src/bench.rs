@@ -12,6 +12,7 @@ pub mod generate;
 pub mod probe;
 pub mod snapshot;
 pub mod socket;
+pub mod xdp;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,7 @@ pub use frame::{FrameIn, FrameOut, PortOptions, SendReport};
 pub use generate::{GenerateReport, GenerateSpec, Tally, TallySpec};
 pub use snapshot::{LogLine, Snapshot};
 pub use socket::{Received, SocketOptions};
+pub use xdp::{XdpAction, XdpCount, XdpMode, XdpSpec};
 
 /// Number of something opened on a node: a port, a flow, a socket. Unique within a session, from 1.
 pub type Handle = u32;
@@ -113,7 +115,14 @@ pub enum BenchRequest {
     },
     /// Sends ICMP echo requests and judges the replies. Answered by [`BenchReply::Echoes`].
     Echo(EchoSpec),
-    /// Closes ports, generators, tallies, flows and sockets.
+    /// Attaches an XDP program, until it is closed. Answered by [`BenchReply::Opened`].
+    AttachXdp(XdpSpec),
+    /// What an XDP program has seen so far. Answered by [`BenchReply::XdpCounted`].
+    CountXdp {
+        /// The program.
+        program: Handle,
+    },
+    /// Closes ports, generators, tallies, flows, sockets and XDP programs.
     Close {
         /// Which.
         handle: Handle,
@@ -202,6 +211,8 @@ pub enum BenchReply {
         /// Lines that the kernel had overwritten before they were read.
         lost: u64,
     },
+    /// What an XDP program has seen.
+    XdpCounted(XdpCount),
     /// What a driver's self-test found: named numbers, nonzero is failed, and its own verdict.
     SelfTested {
         /// The driver says that it passed.

@@ -4,6 +4,7 @@
 
 pub mod affinity;
 pub mod boot;
+pub mod bpf;
 pub mod clock;
 pub mod error;
 pub mod ethtool_ioctl;

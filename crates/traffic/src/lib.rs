@@ -39,6 +39,7 @@ mod udp_handshake;
 mod udp_rr;
 mod udp_stream;
 mod wake;
+pub mod xdp;
 mod zerocopy;
 
 pub use control::Phase;
