@@ -12,7 +12,9 @@ use std::time::Duration;
 use linerate_link::LinkError;
 use linerate_meter::MeterError;
 use linerate_model::bench::{BenchReply, BenchRequest, Handle};
+use linerate_sys::SysError;
 use linerate_traffic::packet::{Generator, PacketError, Port, TallyRun};
+use linerate_traffic::xdp::Xdp;
 
 use crate::changes::NodeChanges;
 use crate::protocol::{Refusal, Reply};
@@ -31,6 +33,8 @@ pub(crate) enum BenchError {
     Meter(#[from] MeterError),
     #[error(transparent)]
     Link(#[from] LinkError),
+    #[error(transparent)]
+    System(#[from] SysError),
     #[error("{operation} {path}: {cause}")]
     File { operation: &'static str, path: String, cause: std::io::Error },
     #[error("{what}: {why}")]
@@ -54,6 +58,7 @@ impl BenchError {
             Self::Packet(error) => error.raw_os_error(),
             Self::Meter(MeterError::System(error)) => error.raw_os_error(),
             Self::Meter(MeterError::Netlink(error)) => error.raw_os_error(),
+            Self::System(error) => error.raw_os_error(),
             Self::File { cause, .. } => cause.raw_os_error(),
             _ => None,
         };
@@ -83,6 +88,7 @@ enum Open {
     Port(Box<Port>),
     Generator(Generator),
     Tally(TallyRun),
+    Xdp(Xdp),
 }
 
 impl Open {
@@ -91,6 +97,7 @@ impl Open {
             Self::Port(_) => "port",
             Self::Generator(_) => "generator",
             Self::Tally(_) => "tally",
+            Self::Xdp(_) => "XDP program",
         }
     }
 }
@@ -130,6 +137,12 @@ impl Bench {
                     Ok(BenchReply::Tallied(Box::new(run.finish(idle_ns, limit_ns, &self.lost)?)))
                 }
                 other => Err(self.put_again(tally, other, "tally")),
+            },
+            BenchRequest::AttachXdp(spec) => self.keep(|| Ok(Open::Xdp(Xdp::attach(&spec)?))),
+            BenchRequest::CountXdp { program } => match self.open.get(&program) {
+                Some(Open::Xdp(xdp)) => Ok(BenchReply::XdpCounted(xdp.count()?)),
+                Some(other) => Err(another(program, other, "XDP program")),
+                None => Err(unknown(program)),
             },
             BenchRequest::Close { handle } => self.take(handle).map(|_| BenchReply::Done),
             BenchRequest::Snapshot { link } => {

@@ -44,6 +44,8 @@ pub(super) fn operation(request: &BenchRequest) -> &'static str {
         BenchRequest::SendSocket { .. } => "send by a socket",
         BenchRequest::ReceiveSocket { .. } => "receive by a socket",
         BenchRequest::Echo(_) => "send echo requests",
+        BenchRequest::AttachXdp(_) => "attach an XDP program",
+        BenchRequest::CountXdp { .. } => "count an XDP program's frames",
         BenchRequest::Close { .. } => "close",
         BenchRequest::Snapshot { .. } => "read counters",
         BenchRequest::Log { .. } => "read the kernel's log",
