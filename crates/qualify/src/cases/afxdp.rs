@@ -1,0 +1,3 @@
+//! Cases of the area `afxdp`.
+
+pub(crate) mod afxdp_01;

@@ -1,0 +1,3 @@
+//! Cases of the area `bond`.
+
+pub(crate) mod bond_01;

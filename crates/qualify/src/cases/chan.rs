@@ -1,0 +1,3 @@
+//! Cases of the area `chan`.
+
+pub(crate) mod chan_01;

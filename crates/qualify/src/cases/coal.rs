@@ -1,0 +1,3 @@
+//! Cases of the area `coal`.
+
+pub(crate) mod coal_01;

@@ -1,0 +1,3 @@
+//! Cases of the area `data`.
+
+pub(crate) mod data_01;

@@ -1,0 +1,3 @@
+//! Cases of the area `env`.
+
+pub(crate) mod env_01;

@@ -1,0 +1,3 @@
+//! Cases of the area `fcs`.
+
+pub(crate) mod fcs_01;

@@ -1,0 +1,3 @@
+//! Cases of the area `forw`.
+
+pub(crate) mod forw_01;

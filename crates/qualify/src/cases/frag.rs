@@ -1,0 +1,3 @@
+//! Cases of the area `frag`.
+
+pub(crate) mod frag_01;

@@ -1,0 +1,3 @@
+//! Cases of the area `fw`.
+
+pub(crate) mod fw_01;

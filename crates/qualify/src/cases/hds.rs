@@ -1,0 +1,3 @@
+//! Cases of the area `hds`.
+
+pub(crate) mod hds_01;

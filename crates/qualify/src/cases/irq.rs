@@ -1,0 +1,3 @@
+//! Cases of the area `irq`.
+
+pub(crate) mod irq_01;

@@ -1,0 +1,3 @@
+//! Cases of the area `mm`.
+
+pub(crate) mod mm_01;

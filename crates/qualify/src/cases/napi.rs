@@ -1,0 +1,3 @@
+//! Cases of the area `napi`.
+
+pub(crate) mod napi_01;

@@ -1,0 +1,3 @@
+//! Cases of the area `ntup`.
+
+pub(crate) mod ntup_01;

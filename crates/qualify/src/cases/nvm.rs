@@ -1,0 +1,3 @@
+//! Cases of the area `nvm`.
+
+pub(crate) mod nvm_01;

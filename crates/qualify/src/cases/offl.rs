@@ -1,0 +1,3 @@
+//! Cases of the area `offl`.
+
+pub(crate) mod offl_01;

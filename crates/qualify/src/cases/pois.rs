@@ -1,0 +1,3 @@
+//! Cases of the area `pois`.
+
+pub(crate) mod pois_01;

@@ -1,0 +1,3 @@
+//! Cases of the area `poll`.
+
+pub(crate) mod poll_01;

@@ -1,0 +1,3 @@
+//! Cases of the area `rdma`.
+
+pub(crate) mod rdma_01;

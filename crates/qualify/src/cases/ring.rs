@@ -1,0 +1,3 @@
+//! Cases of the area `ring`.
+
+pub(crate) mod ring_01;

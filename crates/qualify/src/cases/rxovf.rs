@@ -1,0 +1,3 @@
+//! Cases of the area `rxovf`.
+
+pub(crate) mod rxovf_01;

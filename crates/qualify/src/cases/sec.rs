@@ -1,0 +1,3 @@
+//! Cases of the area `sec`.
+
+pub(crate) mod sec_01;

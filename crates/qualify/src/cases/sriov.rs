@@ -1,0 +1,3 @@
+//! Cases of the area `sriov`.
+
+pub(crate) mod sriov_01;

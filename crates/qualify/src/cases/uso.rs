@@ -1,0 +1,3 @@
+//! Cases of the area `uso`.
+
+pub(crate) mod uso_01;
