@@ -392,9 +392,17 @@ fn json_has_the_keys_of_the_real_one() {
     need!(netns(), tool("iperf3"));
     let wire = Wire::new();
     let _ours = serve(&wire, Who::Ours, "");
-    for arguments in
-        ["-t 1 -M 1000", "-t 1 -R", "-t 1 --bidir -P 2", "-u -t 1 -b 5M", "-u -t 1 -b 5M --bidir"]
-    {
+    // Any file will do.
+    let file = format!("-t 1 -F {}", env!("CARGO_MANIFEST_PATH"));
+    for arguments in [
+        "-t 1 -M 1000",
+        "-t 1 -R",
+        "-t 1 --bidir -P 2",
+        "-u -t 1 -b 5M",
+        "-u -t 1 -b 5M --bidir",
+        "-t 1 -Z -S 16 --get-server-output",
+        &file,
+    ] {
         let real = json(&wire, Who::Real, arguments);
         let ours = json(&wire, Who::Ours, arguments);
         let mut missing = Vec::new();
@@ -432,6 +440,8 @@ fn a_file_arrives_as_it_was_sent() {
     let sent = json(&wire, Who::Ours, &format!("-F {}", source.display()));
     server.wait_within(LIMIT).expect_code(0);
     assert_eq!(sent.number("/end/sum_sent/bytes"), content.len() as f64);
+    assert_eq!(sent.number("/end/streams/0/diskfile/size"), content.len() as f64);
+    assert_eq!(sent.number("/end/streams/0/diskfile/percent_received"), 100.0);
     let mut received = Vec::new();
     fs::File::open(&copy).unwrap().read_to_end(&mut received).unwrap();
     assert!(received == content, "{} of {} bytes", received.len(), content.len());

@@ -327,7 +327,8 @@ impl Test<'_> {
     fn tell_end(&self, tell: &mut dyn FnMut(Event)) {
         let Some(progress) = self.traffic.progress() else { return };
         let now_ns = clock::monotonic_ns();
-        let end = outcome::end(progress, &self.params, self.own_cpu, now_ns, self.far.as_ref(), false);
+        let mut end = outcome::end(progress, &self.params, self.own_cpu, now_ns, self.far.as_ref(), false);
+        end.file = self.options.file.as_deref().map(outcome::file_end);
         tell(Event::Ended(Box::new(end)));
     }
 

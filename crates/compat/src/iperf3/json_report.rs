@@ -3,7 +3,8 @@
 use super::json_text::Json;
 use super::params::{Params, Transport};
 use super::report::{
-    Connected, Datagrams, End, Event, Interval, Moved, Role, Started, StreamEnd, StreamInterval, TcpExtremes,
+    Connected, Datagrams, End, Event, FileEnd, Interval, Moved, Role, Started, StreamEnd, StreamInterval,
+    TcpExtremes,
 };
 use super::results::{CpuPercent, ServerOutput};
 use super::text_report::{VERSION, http_date, sum};
@@ -157,7 +158,7 @@ impl JsonReport {
 
     fn end(&self, end: &End) -> Json {
         let p = self.params();
-        let streams = end.streams.iter().map(stream_end).collect();
+        let streams = end.streams.iter().map(|s| stream_end(s, end.file.as_ref())).collect();
         let mut fields = vec![("streams", Json::Array(streams))];
         for (sends, key) in self.sum_keys(&p) {
             let rows: Vec<_> = end.streams.iter().filter(|s| s.sends == sends).collect();
@@ -275,7 +276,7 @@ fn side(own: Option<Moved>, other: Option<Moved>) -> Moved {
     own.unwrap_or_else(|| Moved { bytes: 0, seconds: other.map_or(0.0, |m| m.seconds) })
 }
 
-fn stream_end(s: &StreamEnd) -> Json {
+fn stream_end(s: &StreamEnd, file: Option<&FileEnd>) -> Json {
     let (sent, received) = (side(s.sent, s.received), side(s.received, s.sent));
     let socket = ("socket", Json::from(s.socket));
     if let Some(udp) = s.udp {
@@ -306,7 +307,21 @@ fn stream_end(s: &StreamEnd) -> Json {
     let mut receiver = vec![socket];
     receiver.extend(times(0.0, received.seconds, received.seconds, received));
     receiver.push(("sender", s.sends.into()));
-    Json::object([("sender", Json::object(sender)), ("receiver", Json::object(receiver))])
+    let mut fields = vec![("sender", Json::object(sender))];
+    fields.extend(file.map(|file| ("diskfile", diskfile(file, sent.bytes, received.bytes))));
+    fields.push(("receiver", Json::object(receiver)));
+    Json::object(fields)
+}
+
+fn diskfile(file: &FileEnd, sent: u64, received: u64) -> Json {
+    Json::object([
+        ("sent", sent.into()),
+        ("received", received.into()),
+        ("size", file.size.into()),
+        ("percent_sent", file.percent(sent).into()),
+        ("percent_received", file.percent(received).into()),
+        ("filename", file.name.as_str().into()),
+    ])
 }
 
 fn expected(udp: &Datagrams) -> i64 {

@@ -1,11 +1,13 @@
 //! What a side makes of its counts: its results for the other side, and the end of its report.
 
+use std::path::Path;
+
 use linerate_sys::sockopt;
 
 use super::lane::{CpuTime, Stream};
 use super::params::{Params, Transport};
 use super::progress::{Progress, Totals, descriptor};
-use super::report::{Datagrams, End, Moved, StreamEnd};
+use super::report::{Datagrams, End, FileEnd, Moved, StreamEnd};
 use super::results::{CpuPercent, Results, StreamResult, stream_id};
 
 /// Percent of one CPU over `wall_ns`.
@@ -113,7 +115,15 @@ pub(super) fn end(
         receiver_congestion,
         // 3.12 goes on sending it to clients after one that asked.
         server_output: shown.filter(|_| params.server_output).and_then(|f| f.server_output.clone()),
+        file: None,
     }
+}
+
+/// The file of a test, as it is now.
+pub(super) fn file_end(path: &Path) -> FileEnd {
+    // A file that is gone is shown as empty.
+    let size = std::fs::metadata(path).map_or(0, |m| m.len());
+    FileEnd { name: path.display().to_string(), size }
 }
 
 fn stream_end(

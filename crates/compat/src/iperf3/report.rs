@@ -209,4 +209,23 @@ pub struct End {
     pub receiver_congestion: Option<String>,
     /// What the server printed, if asked.
     pub server_output: Option<ServerOutput>,
+    /// The file that this side sent or received into.
+    pub file: Option<FileEnd>,
+}
+
+/// A file of `-F` at the end of the test.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileEnd {
+    /// As it was named.
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+impl FileEnd {
+    /// How much of it `bytes` are, whole percent; all of an empty one.
+    pub fn percent(&self, bytes: u64) -> u64 {
+        let percent = (u128::from(bytes) * 100).checked_div(u128::from(self.size)).unwrap_or(100);
+        u64::try_from(percent).unwrap_or(u64::MAX)
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::net::UdpSocket;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Receiver;
@@ -234,12 +235,13 @@ impl Session<'_> {
     }
 
     fn open_file(&self) -> Result<SharedFile, TestError> {
-        match &self.shared.options.file {
-            Some(path) if !self.params.bidir && self.params.transport == Transport::Tcp => {
-                lane::open_file(path, !self.params.reverse)
-            }
-            _ => Ok(None),
-        }
+        self.file().map_or(Ok(None), |path| lane::open_file(path, !self.params.reverse))
+    }
+
+    /// The file that this test sends or receives into.
+    fn file(&self) -> Option<&Path> {
+        let usable = !self.params.bidir && self.params.transport == Transport::Tcp;
+        self.shared.options.file.as_deref().filter(|_| usable)
     }
 
     fn make_output(&mut self) {
@@ -414,7 +416,8 @@ impl Session<'_> {
         let now_ns = clock::monotonic_ns();
         let progress = traffic.progress()?;
         let mut own = outcome::results(progress, &self.params, cpu, now_ns, far);
-        let end = outcome::end(progress, &self.params, cpu, now_ns, far, true);
+        let mut end = outcome::end(progress, &self.params, cpu, now_ns, far, true);
+        end.file = self.file().map(outcome::file_end);
         self.emit(Event::Ended(Box::new(end)), emit);
         own.server_output = self.output.take().and_then(Output::finish);
         Some(own)

@@ -2,10 +2,10 @@
 
 use super::params::{Params, Transport};
 use super::report::{
-    Connected, Datagrams, End, Event, Interval, Moved, Role, Started, StreamEnd, StreamInterval,
+    Connected, Datagrams, End, Event, FileEnd, Interval, Moved, Role, Started, StreamEnd, StreamInterval,
 };
 use super::results::{CpuPercent, ServerOutput};
-use super::units::{RateFormat, bytes, rate};
+use super::units::{RateFormat, bytes as bytes_text, rate};
 
 /// What a tool of this protocol says it is: the version whose protocol and output this is.
 pub const VERSION: &str = concat!("iperf 3.21 (linerate ", env!("CARGO_PKG_VERSION"), ")");
@@ -170,7 +170,7 @@ impl TextReport {
             (true, false, Role::Server) => "[RX-S]",
         };
         let (start, end) = times;
-        let (transfer, speed) = (bytes(moved.bytes as f64), rate(moved.rate(), self.options.rate));
+        let (transfer, speed) = (bytes_text(moved.bytes as f64), rate(moved.rate(), self.options.rate));
         format!("[{id}]{role} {start:6.2}-{end:<6.2} sec  {transfer}  {speed}")
     }
 
@@ -180,7 +180,7 @@ impl TextReport {
         let note = if omitted { "(omitted)" } else { "" };
         match (self.params.transport, s.sends, s.tcp) {
             (Transport::Tcp, true, Some(tcp)) => {
-                format!("{row}  {:3}   {}       {note}", tcp.retransmits, bytes(tcp.snd_cwnd as f64))
+                format!("{row}  {:3}   {}       {note}", tcp.retransmits, bytes_text(tcp.snd_cwnd as f64))
             }
             (Transport::Tcp, ..) => format!("{row}                  {note}"),
             (Transport::Udp, true, _) => format!("{row}  {}  {note}", s.packets),
@@ -233,9 +233,11 @@ impl TextReport {
             if rows.is_empty() {
                 continue;
             }
-            lines.extend(rows.iter().flat_map(|s| self.end_rows(&format!("{:3}", s.socket), s)));
+            lines.extend(
+                rows.iter().flat_map(|s| self.end_rows(&format!("{:3}", s.socket), s, end.file.as_ref())),
+            );
             if self.params.parallel > 1 {
-                lines.extend(self.end_rows("SUM", &sum(&rows)));
+                lines.extend(self.end_rows("SUM", &sum(&rows), None));
             }
             lines.extend(strange_datagrams(&rows));
             if self.options.verbose {
@@ -250,7 +252,7 @@ impl TextReport {
         lines
     }
 
-    fn end_rows(&self, id: &str, s: &StreamEnd) -> Vec<String> {
+    fn end_rows(&self, id: &str, s: &StreamEnd, file: Option<&FileEnd>) -> Vec<String> {
         let mut lines = Vec::new();
         let missing = |what: &str| format!("[{id}] ({what} statistics not available)");
         match s.sent {
@@ -265,6 +267,7 @@ impl TextReport {
             None if self.options.verbose => lines.push(missing("sender")),
             None => {}
         }
+        lines.extend(file.map(|file| file_row(file, s)));
         match s.received {
             Some(received) => {
                 let row = self.row(id, s.sends, (0.0, received.seconds), received);
@@ -338,6 +341,14 @@ fn two_digits(value: f64) -> String {
 
 fn percent(cpu: CpuPercent) -> String {
     format!("{:.1}% ({:.1}%u/{:.1}%s)", cpu.total, cpu.user, cpu.system)
+}
+
+/// How much of its file this side moved. The word is the same whether it sent or received.
+fn file_row(file: &FileEnd, s: &StreamEnd) -> String {
+    let moved = if s.sends { s.sent } else { s.received }.map_or(0, |m| m.bytes);
+    let singular = |bytes: u64| bytes_text(bytes as f64).trim_end_matches('s').to_owned();
+    let percent = file.percent(moved);
+    format!("        Sent {} / {} ({percent}%) of {}", singular(moved), singular(file.size), file.name)
 }
 
 /// All streams of a direction as one. Times are the first's.
@@ -465,6 +476,9 @@ mod tests {
             "[  5]   0.00-2.00   sec  1.00 GBytes  4.29 Gbits/sec                  receiver"
         );
         assert_eq!(lines[4..], ["", "iperf Done."]);
+        let file = FileEnd { name: "/tmp/f".to_owned(), size: 1 << 31 };
+        let row = file_row(&file, &StreamEnd { sends: true, sent: Some(moved), ..StreamEnd::default() });
+        assert_eq!(row, "        Sent 1.00 GByte / 2.00 GByte (50%) of /tmp/f");
     }
 
     #[test]
