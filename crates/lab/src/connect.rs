@@ -9,16 +9,16 @@ use linerate_model::hazard::{Hazard, HazardKind};
 use linerate_model::trial::{Family, Side};
 use linerate_sys::netns;
 
-use crate::path::{self, LinksOfBoth, Path, PathChoice, PathError};
-use crate::runner::Bench;
+use crate::bench::{Bench, Pair};
+use crate::path::{self, LinksOfBoth, PathChoice, PathError};
 
 /// Which nodes, and how to reach them.
 #[derive(Debug, Clone)]
 pub struct Nodes {
     /// The node under test.
     pub dut: NodeUrl,
-    /// Its partner.
-    pub peer: NodeUrl,
+    /// Its partners, at least one; a node may be named several times.
+    pub peers: Vec<NodeUrl>,
     /// Links that the user named.
     pub links: PathChoice,
     /// How agents are started.
@@ -37,6 +37,24 @@ pub enum ConnectError {
     /// A server was named as the dut.
     #[error("--dut {0}: a tcp: node only listens; make it the peer, and run linerate on the node under test")]
     DutIsServer(NodeUrl),
+    /// The peers are reached over different links, of which one alone can be under test.
+    #[error("{first} is reached over the dut's link {link}, {other} over {its}: name peers behind one link")]
+    SeveralLinks {
+        /// The first peer.
+        first: String,
+        /// The dut's link towards it.
+        link: String,
+        /// Another peer.
+        other: String,
+        /// The dut's link towards that.
+        its: String,
+    },
+    /// A guest with several peers.
+    #[error("{0}: a guest has one peer, the guest at the other end of its wire")]
+    GuestsComeInPairs(NodeUrl),
+    /// No peer is named.
+    #[error("no peer is named")]
+    NoPeer,
     /// The private lab could not be built.
     #[error("build the private lab: {0}")]
     Lab(#[from] LinkError),
@@ -53,7 +71,7 @@ pub enum Families {
     First,
 }
 
-/// Connects both nodes and finds the ways between them. Hazards tell of IP versions that have none.
+/// Connects all nodes and finds the ways between the dut and each peer. Hazards tell of IP versions that have none.
 ///
 /// # Errors
 /// Where a node can't be reached, or there is no way.
@@ -61,37 +79,51 @@ pub fn connect(nodes: &Nodes, families: &Families) -> Result<(Bench, Vec<Hazard>
     if !nodes.dut.is_managed() {
         return Err(ConnectError::DutIsServer(nodes.dut.clone()));
     }
-    let (mut dut, mut peer) = launch::connect_pair(&nodes.dut, &nodes.peer, &nodes.launch)?;
-    let mut left_behind = Vec::new();
-    for (side, node) in [(Side::Dut, &mut dut), (Side::Peer, &mut peer)] {
-        if !node.is_traffic_only() {
-            left_behind
-                .extend(node.restore_stale(StaleOptions::default())?.into_iter().map(|one| (side, one)));
-        }
+    let guest = |url: &&NodeUrl| matches!(url, NodeUrl::Vm { .. });
+    if nodes.peers.len() > 1
+        && let Some(guest) = nodes.peers.iter().chain([&nodes.dut]).find(guest)
+    {
+        return Err(ConnectError::GuestsComeInPairs(guest.clone()));
     }
-    let links = LinksOfBoth::ask(&mut dut, &mut peer, &nodes.links)?;
+    let mut pairs = Vec::new();
+    let mut left_behind = Vec::new();
+    for url in &nodes.peers {
+        let (mut dut, mut peer) = launch::connect_pair(&nodes.dut, url, &nodes.launch)?;
+        for (side, node) in [(Side::Dut, &mut dut), (Side::Peer, &mut peer)] {
+            let asked = side == Side::Dut && !pairs.is_empty();
+            if !node.is_traffic_only() && !asked {
+                left_behind
+                    .extend(node.restore_stale(StaleOptions::default())?.into_iter().map(|one| (side, one)));
+            }
+        }
+        let links = LinksOfBoth::ask(&mut dut, &mut peer, &nodes.links)?;
+        pairs.push((Pair { dut, peer, paths: Vec::new() }, links));
+    }
+    let Some((first, _)) = pairs.first() else { return Err(ConnectError::NoPeer) };
     let (wanted, all_needed) = match families {
         Families::All(list) => (list.clone(), true),
         Families::Usable => (vec![Family::V4, Family::V6], false),
-        Families::First => (likeliest_first(&peer), false),
+        Families::First => (likeliest_first(&first.peer), false),
     };
-    let (mut paths, mut missing): (Vec<Path>, Vec<PathError>) = (Vec::new(), Vec::new());
+    let mut missing: Vec<PathError> = Vec::new();
+    let mut found = false;
     for family in wanted {
-        match path::find(&mut dut, &mut peer, &links, &nodes.links, family) {
-            Ok(path) => paths.push(path),
+        match find_for_all(&mut pairs, &nodes.links, family) {
+            Ok(()) => found = true,
             Err(error) if all_needed || matches!(error, PathError::Node(_)) => return Err(error.into()),
             Err(error) => missing.push(error),
         }
-        if *families == Families::First && !paths.is_empty() {
+        if *families == Families::First && found {
             break;
         }
     }
-    if paths.is_empty() {
-        if let Some(error) = missing.into_iter().next() {
-            return Err(error.into());
-        }
-        missing = Vec::new();
+    if !found && !missing.is_empty() {
+        return Err(missing.remove(0).into());
     }
+    let mut pairs = pairs.into_iter().map(|(pair, _)| pair);
+    let Some(first) = pairs.next() else { return Err(ConnectError::NoPeer) };
+    let further: Vec<Pair> = pairs.collect();
+    further.iter().try_for_each(|other| check_same_link(&first, other))?;
     let not_covered = |error: &PathError| Hazard {
         kind: HazardKind::Unavailable,
         side: None,
@@ -100,7 +132,37 @@ pub fn connect(nodes: &Nodes, families: &Families) -> Result<(Bench, Vec<Hazard>
     };
     let hazards =
         if *families == Families::Usable { missing.iter().map(not_covered).collect() } else { Vec::new() };
-    Ok((Bench { dut, peer, paths, left_behind }, hazards))
+    Ok((Bench { first, further, left_behind }, hazards))
+}
+
+/// Finds the way between each pair for one IP version, and notes it; either for all pairs or for none.
+fn find_for_all(
+    pairs: &mut [(Pair, LinksOfBoth)],
+    choice: &PathChoice,
+    family: Family,
+) -> Result<(), PathError> {
+    let mut paths = Vec::new();
+    for (pair, links) in pairs.iter_mut() {
+        paths.push(path::find(&mut pair.dut, &mut pair.peer, links, choice, family)?);
+    }
+    for ((pair, _), path) in pairs.iter_mut().zip(paths) {
+        pair.paths.push(path);
+    }
+    Ok(())
+}
+
+/// One link of the dut is under test: what its counters and settings are of.
+fn check_same_link(first: &Pair, other: &Pair) -> Result<(), ConnectError> {
+    let name = |path: &path::Path| path.dut.link.as_ref().map(|l| l.name.clone());
+    for (path, its) in first.paths.iter().zip(&other.paths) {
+        if let (Some(link), Some(its)) = (name(path), name(its))
+            && link != its
+        {
+            let [first, other] = [first, other].map(|pair| pair.peer.url().to_string());
+            return Err(ConnectError::SeveralLinks { first, link, other, its });
+        }
+    }
+    Ok(())
 }
 
 /// IPv4 before IPv6, unless the peer was named by an IPv6 address or reached at one.
@@ -114,41 +176,47 @@ fn likeliest_first(peer: &Node) -> Vec<Family> {
 pub enum Place {
     /// In a private lab.
     Lab(PrivateLab),
-    /// Over loopback, since no lab could be built; with the reason.
-    Loopback(String),
+    /// Over loopback, since no lab could be built.
+    Loopback {
+        /// Why not.
+        reason: String,
+        /// How many peers there are all the same, on this machine.
+        peers: u32,
+    },
 }
 
 impl Place {
-    /// Builds a private lab: directly where this process may, else inside a user namespace, else not at all. What
+    /// Builds a private lab with so many peers: directly where this process may, else inside a user namespace, else not at all. What
     /// earlier runs left behind is removed first. Must be called before the process has a second thread.
     ///
     /// # Errors
     /// Where building failed for another reason than a missing permission.
-    pub fn private() -> Result<Self, ConnectError> {
-        match build() {
+    pub fn private(peers: u32) -> Result<Self, ConnectError> {
+        match build(peers) {
             Ok(lab) => return Ok(Self::Lab(lab)),
             Err(error) if error.is_forbidden() => {}
             Err(error) => return Err(error.into()),
         }
         if let Err(error) = netns::unshare_user_root() {
-            return Ok(Self::Loopback(error.to_string()));
+            return Ok(Self::Loopback { reason: error.to_string(), peers });
         }
-        Ok(Self::Lab(build()?))
+        Ok(Self::Lab(build(peers)?))
     }
 
-    /// The dut and the peer there.
-    pub fn nodes(&self) -> (NodeUrl, NodeUrl) {
+    /// The dut and the peers there.
+    pub fn nodes(&self) -> (NodeUrl, Vec<NodeUrl>) {
         match self {
             Self::Lab(lab) => {
-                (NodeUrl::Netns(lab.dut().netns.clone()), NodeUrl::Netns(lab.peer().netns.clone()))
+                let peers = lab.peers().iter().map(|peer| NodeUrl::Netns(peer.netns.clone()));
+                (NodeUrl::Netns(lab.dut().netns.clone()), peers.collect())
             }
-            Self::Loopback(_) => (NodeUrl::Local, NodeUrl::Local),
+            Self::Loopback { peers, .. } => (NodeUrl::Local, vec![NodeUrl::Local; *peers as usize]),
         }
     }
 
     /// What to distrust for it.
     pub fn hazard(&self) -> Option<Hazard> {
-        let Self::Loopback(reason) = self else { return None };
+        let Self::Loopback { reason, .. } = self else { return None };
         Some(Hazard {
             kind: HazardKind::LoopbackInsteadOfLab,
             side: None,
@@ -158,7 +226,7 @@ impl Place {
     }
 }
 
-fn build() -> Result<PrivateLab, LinkError> {
+fn build(peers: u32) -> Result<PrivateLab, LinkError> {
     PrivateLab::sweep_stale()?;
-    PrivateLab::create(LabOptions::default())
+    PrivateLab::create(LabOptions { further_peers: peers.saturating_sub(1), ..LabOptions::default() })
 }

@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use linerate_model::event::Event;
+use linerate_model::experiment::LeftOut;
 use linerate_model::hazard::{Hazard, HazardKind};
 use linerate_model::record::{Outcome, Record};
 use linerate_model::trial::SettingLevel;
 
+use crate::bench::Bench;
 use crate::join::Place;
 use crate::plan::{Plan, Repeats};
-use crate::runner::{Bench, RunError, Session};
+use crate::runner::{RunError, Session};
 use crate::standing::{self, Standing};
 use crate::stats::stop::StopState;
 use crate::verdicts;
@@ -130,8 +132,10 @@ impl<'a> Course<'a> {
                 Err(RunError::Node(error)) if error.is_refusal() => {
                     session.put_back()?;
                     let skipped = self.skip(settings);
-                    let (settings, reason) = (settings.to_vec(), error.to_string());
-                    tell(Event::Skipped { settings, combinations: skipped, reason });
+                    let words: Vec<String> =
+                        settings.iter().map(|s| format!("{}={}", s.key, s.value)).collect();
+                    let (levels, reason) = (words.join(" "), error.to_string());
+                    tell(Event::Skipped(LeftOut { levels, combinations: skipped, reason }));
                 }
                 Err(error) => return Err(error),
             }

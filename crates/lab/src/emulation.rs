@@ -1,17 +1,17 @@
 //! What the emulation of a guest costs the machine that does it, over the window of a trial.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use linerate_agent::launch::vm::{Acceleration, Machine};
 use linerate_model::guest::{GuestRecord, HostCpu};
 use linerate_sys::process_times::ProcessTimes;
 
-use crate::runner::Bench;
+use crate::bench::Pair;
 
 /// Longest console that a record keeps, lines.
 const CONSOLE_LINES: usize = 50;
 
-/// The guests of a bench, watched during one trial.
+/// The guests of a pair, watched during one trial.
 #[derive(Debug)]
 pub(crate) struct Watch {
     dut: Option<Watched>,
@@ -31,7 +31,7 @@ struct Watched {
 
 impl Watch {
     /// Begins with a trial: what its guests say from now on belongs to it.
-    pub(crate) fn begin(bench: &Bench) -> Self {
+    pub(crate) fn begin(pair: &Pair) -> Self {
         let watched = |machine: &Machine, counted_elsewhere| Watched {
             machine: machine.clone(),
             console_mark: machine.console_mark(),
@@ -39,8 +39,8 @@ impl Watch {
             end: None,
             counted_elsewhere,
         };
-        let dut = bench.dut.machine();
-        let peer = bench.peer.machine();
+        let dut = pair.dut.machine();
+        let peer = pair.peer.machine();
         let one = dut.zip(peer).is_some_and(|(dut, peer)| dut.pid() == peer.pid());
         Self {
             dut: dut.map(|machine| watched(machine, false)),
@@ -54,7 +54,13 @@ impl Watch {
         self.opens_at = Some(at);
     }
 
-    /// To be called often: samples once the window is open.
+    /// How long it is until the window opens; `None` where nothing waits for that.
+    pub(crate) fn opens_in(&self) -> Option<Duration> {
+        let watched = self.dut.is_some() || self.peer.is_some();
+        self.opens_at.filter(|_| watched).map(|at| at.saturating_duration_since(Instant::now()))
+    }
+
+    /// To be called when the window opens, and as often as one likes: samples once it is open.
     pub(crate) fn look(&mut self) {
         if self.opens_at.is_some_and(|at| Instant::now() >= at) {
             self.opens_at = None;

@@ -23,15 +23,30 @@ pub fn all(record: &Record) -> Vec<Hazard> {
     let mut found = Vec::new();
     of_foreign_ends(record, &mut found);
     of_the_pair(record, &mut found);
-    let nodes = [(Side::Dut, &record.dut), (Side::Peer, &record.peer)];
-    for (side, node) in nodes.into_iter().filter(|(_, node)| node.reading.knowledge.is_measured()) {
-        of_a_node(side, node, record, &mut found);
-        // One machine, one report.
-        if side == Side::Dut || !record.shared_kernel || !record.dut.reading.knowledge.is_measured() {
-            of_a_machine(side, node, record.shared_kernel, &mut found);
-        }
+    of_one(Side::Dut, &record.dut, record, &mut found);
+    if record.peers.is_empty() {
+        of_one(Side::Peer, &record.peer, record, &mut found);
+    }
+    for peer in &record.peers {
+        let mut of_peer = Vec::new();
+        of_one(Side::Peer, peer, record, &mut of_peer);
+        // Of each kind the first peer that has it, by name.
+        of_peer.retain(|h| !found.iter().any(|known| (known.kind, known.side) == (h.kind, h.side)));
+        of_peer.iter_mut().for_each(|h| h.evidence = format!("{}: {}", peer.node, h.evidence));
+        found.extend(of_peer);
     }
     found
+}
+
+fn of_one(side: Side, node: &NodeRecord, record: &Record, found: &mut Vec<Hazard>) {
+    if !node.reading.knowledge.is_measured() {
+        return;
+    }
+    of_a_node(side, node, record, found);
+    // One machine, one report.
+    if side == Side::Dut || !record.shared_kernel || !record.dut.reading.knowledge.is_measured() {
+        of_a_machine(side, node, record.shared_kernel, found);
+    }
 }
 
 fn hazard(kind: HazardKind, side: Option<Side>, evidence: String, cure: &str) -> Hazard {
@@ -74,7 +89,12 @@ fn of_the_pair(record: &Record, found: &mut Vec<Hazard>) {
         found.push(hazard(
             HazardKind::SharedKernel,
             None,
-            "both nodes run on one kernel".to_owned(),
+            if record.peers.is_empty() {
+                "both nodes run on one kernel"
+            } else {
+                "all nodes run on one kernel"
+            }
+            .to_owned(),
             "CPU is the machine's, counted once; only the threads' times tell the ends apart",
         ));
     }

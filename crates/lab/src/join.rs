@@ -1,10 +1,11 @@
-//! Two readings and what is around them into a record.
+//! The readings of all nodes and what is around them into a record.
 
+use linerate_model::reading::Reading;
 use linerate_model::record::{ClockSync, NodeRecord, Outcome, RECORD_SCHEMA, Record, StandIn};
 use linerate_model::summary::summarize;
 use linerate_model::trial::Trial;
 
-use crate::{hazard, limit};
+use crate::{hazard, limit, together};
 
 /// What a record is joined from.
 #[derive(Debug)]
@@ -21,13 +22,13 @@ pub struct Joined {
     pub trial: Trial,
     /// How it ended.
     pub outcome: Outcome,
-    /// The node under test.
+    /// The node under test, with its reading of the first peer.
     pub dut: NodeRecord,
-    /// Its partner.
-    pub peer: NodeRecord,
-    /// How well the windows coincide.
-    pub clock: ClockSync,
-    /// Both nodes run on one kernel.
+    /// Its readings of further peers.
+    pub dut_further: Vec<Reading>,
+    /// Its partners, at least one, and how well their windows coincide with the dut's.
+    pub peers: Vec<(NodeRecord, ClockSync)>,
+    /// All nodes run on one kernel.
     pub shared_kernel: bool,
     /// Which tool linerate stood in for.
     pub stand_in: Option<StandIn>,
@@ -54,11 +55,14 @@ pub fn record(joined: Joined) -> Record {
         trial,
         outcome,
         dut,
-        peer,
-        clock,
+        dut_further,
+        peers,
         shared_kernel,
         stand_in,
     } = joined;
+    let clock = peers.iter().map(|(_, clock)| *clock).max_by_key(|c| c.uncertainty_ns).unwrap_or_default();
+    let (dut, peer, peers) =
+        ends(dut, dut_further, peers.into_iter().map(|(peer, _)| peer).collect(), trial.streams);
     let summary = summarize(&trial, &dut.reading, &peer.reading, shared_kernel);
     let mut record = Record {
         schema: RECORD_SCHEMA.to_owned(),
@@ -72,6 +76,7 @@ pub fn record(joined: Joined) -> Record {
         outcome,
         dut,
         peer,
+        peers,
         clock,
         shared_kernel,
         summary,
@@ -82,4 +87,35 @@ pub fn record(joined: Joined) -> Record {
     record.limit = limit::of(&record);
     record.hazards = hazard::all(&record);
     record
+}
+
+/// The dut, the peer or all peers together, and each of several peers.
+fn ends(
+    mut dut: NodeRecord,
+    further: Vec<Reading>,
+    mut peers: Vec<NodeRecord>,
+    streams: u32,
+) -> (NodeRecord, NodeRecord, Vec<NodeRecord>) {
+    if peers.len() == 1
+        && let Some(peer) = peers.pop()
+    {
+        return (dut, peer, Vec::new());
+    }
+    let first_stream = (0_u32..).map(|pair| pair * streams);
+    let of_dut: Vec<Reading> = std::iter::once(dut.reading.clone())
+        .chain(further)
+        .zip(first_stream.clone())
+        .map(|(reading, by)| together::renumbered(reading, by))
+        .collect();
+    for (peer, by) in peers.iter_mut().zip(first_stream) {
+        peer.reading = together::renumbered(peer.reading.clone(), by);
+    }
+    let place = together::Place::of(&dut.node, &dut.environment);
+    dut.reading = together::reading(&of_dut.iter().map(|r| (place.clone(), r)).collect::<Vec<_>>());
+    let parts: Vec<_> =
+        peers.iter().map(|p| (together::Place::of(&p.node, &p.environment), &p.reading)).collect();
+    let all = together::reading(&parts);
+    // Invariant: there is at least one peer.
+    let peer = NodeRecord { reading: all, ..peers[0].clone() };
+    (dut, peer, peers)
 }

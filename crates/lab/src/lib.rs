@@ -11,6 +11,7 @@
 //! - [`verdicts`]: what changed between two runs, or two levels of a factor, in the [`figures`] that matter.
 //! - [`stats`]: intervals, stop rule, verdicts and change points; pure functions on numbers.
 
+pub mod bench;
 pub mod clock;
 pub mod connect;
 pub mod course;
@@ -19,11 +20,13 @@ pub mod figures;
 pub mod hazard;
 pub mod join;
 pub mod limit;
+mod one_trial;
 pub mod path;
 pub mod plan;
 pub mod runner;
 pub mod settings;
 pub mod standing;
 pub mod stats;
+mod together;
 pub mod verdict_table;
 pub mod verdicts;

@@ -132,7 +132,8 @@ fn pace(view: &View<'_>) -> Option<Limit> {
         RateUnit::PacketsPerSecond => (linerate_model::units::per_second(sent(), window_ns), "packets/s"),
         RateUnit::RequestsPerSecond => (summary.transactions_per_second.unwrap_or_default(), "requests/s"),
     };
-    let asked = rate.per_second as f64;
+    // The rate is each peer's.
+    let asked = rate.per_second as f64 * f64::from(view.record.trial.peers);
     if reached < PACE_REACHED * asked {
         return None;
     }
@@ -140,15 +141,18 @@ fn pace(view: &View<'_>) -> Option<Limit> {
 }
 
 fn link_speed(view: &View<'_>) -> Option<Limit> {
+    // Of several peers none has to carry it all: the dut's link has.
+    let counts =
+        |node: &NodeRecord| view.record.peers.is_empty() || std::ptr::eq(node, &raw const view.record.dut);
     let speed = |node: &NodeRecord| {
         let link = node.environment.link.as_ref()?;
         // Virtual links and emulated cards report a made-up speed.
         let made_up = link.kind.is_some() || link.loopback || node.guest.is_some();
-        if made_up { None } else { link.speed_mbit }
+        if made_up || !counts(node) { None } else { link.speed_mbit }
     };
     let slowest = speed(view.sender).into_iter().chain(speed(view.receiver)).min()?;
     let wire_bits = |node: &NodeRecord, from: Side| {
-        let link = node.reading.meter.link.as_ref()?;
+        let link = node.reading.meter.link.as_ref().filter(|_| counts(node))?;
         let (bytes, packets) = match from {
             Side::Dut => (link.counters.tx_bytes, link.counters.tx_packets),
             Side::Peer => (link.counters.rx_bytes, link.counters.rx_packets),

@@ -1,6 +1,7 @@
 //! What a run is going to do: combinations of levels, in which order, and when it is enough.
 
 use linerate_model::event::Event;
+use linerate_model::experiment::LeftOut;
 use linerate_model::trial::{Amount, Trial};
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,9 @@ pub struct Plan {
     /// A combination whose settings a node refuses is left out, rather than the run given up.
     #[serde(default)]
     pub skip_refused: bool,
+    /// What was left out before or at the rehearsal; combinations named here before it are not in `combinations`.
+    #[serde(default)]
+    pub left_out: Vec<LeftOut>,
 }
 
 /// When a run is enough.

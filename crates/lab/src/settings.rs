@@ -6,23 +6,29 @@ use std::time::{Duration, Instant};
 use linerate_agent::node::{Node, NodeError};
 use linerate_model::trial::{SettingLevel, Side, Trial};
 
+use crate::bench::Bench;
 use crate::path::Path;
-use crate::runner::{Bench, RunError, path_of};
+use crate::runner::RunError;
 
 /// Shortest pause after a setting changed.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
 /// Shortest pause after a link lost its carrier meanwhile.
 const PAUSE_AFTER_FLAP: Duration = Duration::from_secs(1);
-const SIDES: [Side; 2] = [Side::Dut, Side::Peer];
 
 /// A link with its keys and values, in the order in which they are set.
 type Wanted = Option<(String, Vec<(String, String)>)>;
 
-/// What is in force on both nodes.
-#[derive(Debug, Default)]
-pub struct InForce {
-    dut: Wanted,
-    peer: Wanted,
+/// What is in force on all nodes.
+#[derive(Debug)]
+pub struct InForce(Vec<Seat>);
+
+/// A node whose settings a run may change: the dut, or a peer.
+#[derive(Debug)]
+struct Seat {
+    side: Side,
+    /// Its pair; the dut is changed by the agent of the first.
+    pair: usize,
+    wanted: Wanted,
 }
 
 /// A setting that names no node, or a node that has no link on the path.
@@ -42,6 +48,13 @@ pub enum SettingError {
 }
 
 impl InForce {
+    /// Nothing is changed yet.
+    pub fn of(bench: &Bench) -> Self {
+        let seat = |side, pair| Seat { side, pair, wanted: None };
+        let peers = (0..=bench.further.len()).map(|pair| seat(Side::Peer, pair));
+        Self(std::iter::once(seat(Side::Dut, 0)).chain(peers).collect())
+    }
+
     /// Brings every combination of settings into force once, and puts all back: what a node refuses stops the run before
     /// any traffic.
     ///
@@ -59,14 +72,13 @@ impl InForce {
             if trial.settings.is_empty() || rehearsed.iter().any(known) || stop.load(Ordering::Relaxed) {
                 continue;
             }
-            let path = path_of(bench, trial)?;
-            self.change_to(bench, &path, &trial.settings)?;
+            self.change_to(bench, trial)?;
             rehearsed.push(trial);
         }
         self.put_back(bench)
     }
 
-    /// Makes these the settings in force, waits for links that lost their carrier, and pauses where anything changed; tells
+    /// Makes a trial's settings those in force, waits for links that lost their carrier, and pauses where anything changed; tells
     /// whether it did.
     ///
     /// # Errors
@@ -74,12 +86,11 @@ impl InForce {
     pub fn bring(
         &mut self,
         bench: &mut Bench,
-        path: &Path,
-        settings: &[SettingLevel],
+        trial: &Trial,
         settle: Duration,
         stop: &AtomicBool,
     ) -> Result<bool, RunError> {
-        let Some(flapped) = self.change_to(bench, path, settings)? else { return Ok(false) };
+        let Some(flapped) = self.change_to(bench, trial)? else { return Ok(false) };
         let shortest = if flapped { PAUSE_AFTER_FLAP } else { SHORTEST_PAUSE };
         let end = Instant::now() + settle.max(shortest);
         while Instant::now() < end && !stop.load(Ordering::Relaxed) {
@@ -88,17 +99,18 @@ impl InForce {
         Ok(true)
     }
 
-    /// Puts everything back on both nodes.
+    /// Puts everything back on all nodes.
     ///
     /// # Errors
     /// A node fails, or a setting does not go back.
     pub fn put_back(&mut self, bench: &mut Bench) -> Result<(), RunError> {
         let mut outcome = Ok(());
-        for side in SIDES {
-            if self.of(side).take().is_none() {
+        for seat in &mut self.0 {
+            if seat.wanted.take().is_none() {
                 continue;
             }
-            let node = bench.node(side);
+            let Some(pair) = bench.pairs().nth(seat.pair) else { continue };
+            let node = pair.node(seat.side);
             let restored = node.restore().map_err(RunError::from).and_then(|report| {
                 let Some(not_back) = report.not_back.first() else { return Ok(()) };
                 Err(RunError::NotPutBack { node: node.url().to_string(), what: not_back.to_string() })
@@ -109,29 +121,18 @@ impl InForce {
     }
 
     /// Whether a link lost its carrier by the change; `None` where nothing changed.
-    fn change_to(
-        &mut self,
-        bench: &mut Bench,
-        path: &Path,
-        settings: &[SettingLevel],
-    ) -> Result<Option<bool>, RunError> {
+    fn change_to(&mut self, bench: &mut Bench, trial: &Trial) -> Result<Option<bool>, RunError> {
         let mut changed = None;
-        for side in SIDES {
-            let wanted = wanted(side, path, settings)?;
-            if *self.of(side) == wanted {
+        for seat in &mut self.0 {
+            let Some(pair) = bench.pairs().nth(seat.pair) else { continue };
+            let wanted = wanted(seat.side, pair.path(trial.family)?, &trial.settings)?;
+            if seat.wanted == wanted {
                 continue;
             }
-            let flapped = change(bench.node(side), self.of(side), wanted)?;
+            let flapped = change(pair.node(seat.side), &mut seat.wanted, wanted)?;
             changed = Some(changed.unwrap_or(false) | flapped);
         }
         Ok(changed)
-    }
-
-    fn of(&mut self, side: Side) -> &mut Wanted {
-        match side {
-            Side::Dut => &mut self.dut,
-            Side::Peer => &mut self.peer,
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Verdicts as a table that reports show.
 
-use linerate_model::factor::Level;
+use linerate_model::factor::{Level, is_plain};
 use linerate_model::verdict::{
     Better, EffectInterval, Judged, Judgement, MoreRepeats, Verdict, VerdictRow, VerdictTable,
 };
@@ -54,7 +54,7 @@ pub fn trial_words(levels: &[Level]) -> String {
     let mut words = String::new();
     for level in levels {
         let (factor, value) = (level.factor.as_str(), level.value.as_str());
-        let silent = value == "default" || value == "false" || (factor == "send" && value == "write");
+        let silent = is_plain(factor, value);
         match factor {
             "workload" => words += value,
             "family" => words.extend([" IPv", value]),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use linerate_lab::connect::Families;
 use linerate_lab::plan::{Plan, Repeats};
 use linerate_model::NodeUrl;
-use linerate_model::experiment::{Experiment, PathFacts};
+use linerate_model::experiment::{Experiment, LeftOut, PathFacts};
 use linerate_model::factor::{self, Level};
 use linerate_model::trial::{Family, Trial};
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,8 @@ pub(crate) struct NodesAsked {
     pub(crate) dut: Option<NodeUrl>,
     /// Its partner; none is a private lab.
     pub(crate) peer: Option<NodeUrl>,
+    /// Partners beside that one.
+    pub(crate) further_peers: Vec<NodeUrl>,
     pub(crate) link: Option<String>,
     pub(crate) peer_link: Option<String>,
     pub(crate) push: bool,
@@ -31,6 +33,20 @@ pub(crate) struct NodesAsked {
     pub(crate) secret_file: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kernel: Option<String>,
+}
+
+impl NodesAsked {
+    /// Names the partners anew.
+    pub(crate) fn name_peers(&mut self, peers: Vec<NodeUrl>) {
+        let mut peers = peers.into_iter();
+        self.peer = peers.next();
+        self.further_peers = peers.collect();
+    }
+
+    /// The partners by name; none is a private lab.
+    pub(crate) fn peers(&self) -> Vec<NodeUrl> {
+        self.peer.iter().chain(&self.further_peers).cloned().collect()
+    }
 }
 
 /// An experiment before anything is known of the nodes.
@@ -72,7 +88,12 @@ impl Asked {
     /// Says which option makes no sense, or that everything was excluded.
     pub(crate) fn plan(&self, paths: &[PathFacts]) -> Result<Plan, Failure> {
         let mut combinations: Vec<Trial> = Vec::new();
+        let named = self.nodes.peers().len();
         for group in &self.groups {
+            let mut group = group.clone();
+            if group.peers.is_empty() {
+                group.peers = vec![u32::try_from(named).unwrap_or(u32::MAX).max(1)];
+            }
             let wanted: Vec<PathFacts> = if !group.families.is_empty() {
                 paths.iter().filter(|p| group.families.contains(&p.family)).copied().collect()
             } else if self.usable_families {
@@ -86,6 +107,7 @@ impl Asked {
                 }
             }
         }
+        let left_out = self.without_peers(&mut combinations, named)?;
         if combinations.is_empty() {
             return Err(Failure::usage("nothing to run: every combination is excluded"));
         }
@@ -99,7 +121,30 @@ impl Asked {
             repeats: self.repeats,
             settle_ns: self.settle_ns,
             skip_refused: self.skip_refused,
+            left_out,
         })
+    }
+
+    /// Leaves out what needs more peers than are named, where that is asked for; a private lab has as many as needed.
+    fn without_peers(&self, combinations: &mut Vec<Trial>, named: usize) -> Result<Vec<LeftOut>, Failure> {
+        let mut left_out: Vec<LeftOut> = Vec::new();
+        if named == 0 {
+            return Ok(left_out);
+        }
+        let reason =
+            if named == 1 { "one peer is named".to_owned() } else { format!("{named} peers are named") };
+        for trial in combinations.iter().filter(|t| t.peers as usize > named) {
+            let levels = format!("peers={}", trial.peers);
+            match left_out.iter_mut().find(|known| known.levels == levels) {
+                Some(known) => known.combinations += 1,
+                None => left_out.push(LeftOut { levels, combinations: 1, reason: reason.clone() }),
+            }
+        }
+        if let Some(first) = left_out.first().filter(|_| !self.skip_refused) {
+            return Err(Failure::usage(format!("--{}: {reason}", first.levels.replace('=', " "))));
+        }
+        combinations.retain(|t| t.peers as usize <= named);
+        Ok(left_out)
     }
 
     /// Nonsense is refused before any node is asked; what depends on the path is checked again once it is known.

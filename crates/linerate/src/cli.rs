@@ -114,6 +114,7 @@ Examples:
   linerate run -w tcp-stream --confidence 95 --width 2%         repeat until it is known within 2 %
   linerate run -f examples/message-size.toml --plan             what a file would run
   linerate run netns:b --dut netns:a -w tcp-rr --rate 10krps     open loop: latency from when a request was due
+  linerate run ssh:a ssh:b ssh:c --link eth1 -w tcp-rr --peers 1,3   one client, and three at once
   linerate run tcp:server -w tcp-stream --verify --json -o run.json
   linerate run vm:e1000 -w tcp-stream          the real e1000 driver on an emulated card (docs/vm.md)
 
@@ -122,8 +123,8 @@ Exit codes: 0 done, 2 usage, 3 a node or the network failed, 4 no permission, 5 
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// The partner of the node under test.
-    pub(crate) peer: Option<NodeUrl>,
+    /// The partner of the node under test; of several each does the same with it at the same time.
+    pub(crate) peer: Vec<NodeUrl>,
     #[command(flatten)]
     pub(crate) nodes: NodeArgs,
     #[command(flatten)]
@@ -184,7 +185,10 @@ pub(crate) struct TrafficArgs {
     /// Bytes a call of streams (TCP: 128K; UDP: what fills a packet).
     #[arg(long, value_name = "SIZES")]
     pub(crate) size: Option<String>,
-    /// Parallel streams.
+    /// Peers that take part at once (all that are named; in a private lab 1).
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(crate) peers: Vec<u32>,
+    /// Parallel streams, with each peer.
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(crate) streams: Vec<u32>,
     /// How TCP streams send: write, sendfile or zerocopy (MSG_ZEROCOPY).

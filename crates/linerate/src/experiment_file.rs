@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use linerate_lab::plan::Repeats;
+use linerate_model::NodeUrl;
 use linerate_model::experiment::Experiment;
 use linerate_model::factor::Level;
 use linerate_model::units::parse_seconds_ns;
@@ -101,7 +102,13 @@ impl File {
             let url = || text()?.parse().map_err(|e| Mistake { at: value.span(), what: format!("{e}") });
             match name {
                 "dut" => self.nodes.dut = Some(url()?),
-                "peer" => self.nodes.peer = Some(url()?),
+                "peer" => {
+                    let all = text()?;
+                    let urls = all.split(',').map(|one| one.trim().parse());
+                    let urls: Result<Vec<NodeUrl>, _> = urls.collect();
+                    let urls = urls.map_err(|e| Mistake { at: value.span(), what: format!("{e}") })?;
+                    self.nodes.name_peers(urls);
+                }
                 "link" => self.nodes.link = Some(text()?),
                 "peer-link" => self.nodes.peer_link = Some(text()?),
                 "push" => self.nodes.push = text()? == "true",

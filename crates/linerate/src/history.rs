@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use linerate_lab::plan::Plan;
 use linerate_model::Record;
+use linerate_model::experiment::LeftOut;
 use linerate_store::{Filter, RunInfo, RunOutcome, Store, parse_time};
 use serde::{Deserialize, Serialize};
 
@@ -84,9 +85,7 @@ impl Keeper {
         tags: &[String],
     ) -> Result<(), Failure> {
         let Some(store) = &self.store else { return Ok(()) };
-        let stored = StoredPlan { nodes: nodes.clone(), plan: plan.clone() };
-        let plan_json =
-            serde_json::to_string(&stored).map_err(|e| Failure::node(format!("store the plan: {e}")))?;
+        let plan_json = plan_json(nodes, plan)?;
         let info = RunInfo {
             id: run.to_owned(),
             started_at: Timestamp::now().to_string(),
@@ -97,6 +96,16 @@ impl Keeper {
         };
         store.begin_run(&info).map_err(Failure::node)?;
         tags.iter().try_for_each(|tag| store.tag(run, tag).map(drop)).map_err(Failure::usage)
+    }
+
+    /// Notes a plan that became known better, as [`Self::append`] notes a record.
+    pub(crate) fn set_plan(&mut self, run: &str, nodes: &NodesAsked, plan: &Plan) {
+        let Some(store) = &self.store else { return };
+        let set = plan_json(nodes, plan)
+            .and_then(|plan_json| store.set_plan(run, &plan_json).map_err(Failure::node));
+        if let Err(error) = set {
+            self.failure.get_or_insert_with(|| error.to_string());
+        }
     }
 
     /// The plan of a run that is to go on, with what it has.
@@ -137,4 +146,15 @@ impl Keeper {
     pub(crate) fn keeps(&self) -> bool {
         self.store.is_some()
     }
+}
+
+/// What a run left out, as far as its plan tells.
+pub(crate) fn left_out(run: &RunInfo) -> Vec<LeftOut> {
+    let plan = run.plan_json.as_deref().and_then(|text| serde_json::from_str::<StoredPlan>(text).ok());
+    plan.map(|stored| stored.plan.left_out).unwrap_or_default()
+}
+
+fn plan_json(nodes: &NodesAsked, plan: &Plan) -> Result<String, Failure> {
+    let stored = StoredPlan { nodes: nodes.clone(), plan: plan.clone() };
+    serde_json::to_string(&stored).map_err(|e| Failure::node(format!("store the plan: {e}")))
 }

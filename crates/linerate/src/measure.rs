@@ -5,10 +5,10 @@ use std::sync::atomic::AtomicBool;
 
 use linerate_agent::auth::Secret;
 use linerate_agent::launch::LaunchOptions;
+use linerate_lab::bench::Bench;
 use linerate_lab::connect::{self, Families, Nodes, Place};
 use linerate_lab::path::{Path, PathChoice};
 use linerate_lab::plan::Plan;
-use linerate_lab::runner::Bench;
 use linerate_lab::{course, runner};
 use linerate_model::event::Event;
 use linerate_model::experiment::PathFacts;
@@ -78,24 +78,24 @@ fn check_peer_is_named(asked: &NodesAsked) -> Result<(), Failure> {
 /// Where it could not begin.
 pub(crate) fn measure(work: &mut Work<'_>, manner: &Manner<'_>) -> Result<Measured, Failure> {
     let mut keeper = Keeper::open(manner.store)?;
-    let (resumed, nodes_asked, families) = match work {
+    let (resumed, nodes_asked, families, most_peers) = match work {
         Work::New(asked, _) => {
-            asked.check()?;
-            (None, asked.nodes.clone(), asked.families())
+            let plan = asked.check()?;
+            (None, asked.nodes.clone(), asked.families(), most_peers(&plan))
         }
         Work::Resume(reference) => {
             let (id, stored, done) = keeper.resume(reference)?;
-            let families = families_of(&stored.plan);
-            (Some((id, stored.plan, done)), stored.nodes, families)
+            let (families, most_peers) = (families_of(&stored.plan), most_peers(&stored.plan));
+            (Some((id, stored.plan, done)), stored.nodes, families, most_peers)
         }
     };
     check_peer_is_named(&nodes_asked)?;
     let launch = launch_options(&nodes_asked)?;
     let stop = signals::stop_flag()?;
     // Before any thread: an ordinary user's lab needs a user namespace.
-    let place = if nodes_asked.peer.is_none() { Some(Place::private()?) } else { None };
+    let place = if nodes_asked.peer.is_none() { Some(Place::private(most_peers)?) } else { None };
     signals::arm_second(&stop);
-    let nodes = nodes(&nodes_asked, place.as_ref(), launch);
+    let nodes = nodes(&nodes_asked, place.as_ref(), most_peers, launch);
     let (mut bench, mut hazards) = connect::connect(&nodes, &families)?;
     tell_left_behind(&bench);
     hazards.extend(place.as_ref().and_then(Place::hazard));
@@ -112,7 +112,8 @@ pub(crate) fn measure(work: &mut Work<'_>, manner: &Manner<'_>) -> Result<Measur
     if is_new {
         keeper.begin(&run, &nodes_asked, &plan, &manner.store.tag)?;
     }
-    let measured = carry_out(&mut bench, plan, &run, done, &hazards, &mut keeper, manner.quiet, &stop);
+    let measured =
+        carry_out(&mut bench, &nodes_asked, plan, &run, done, &hazards, &mut keeper, manner.quiet, &stop);
     drop(bench); // the agents go before the namespaces they are in
     let kept = place.map(|place| private::leave(place, manner.keep_lab)).transpose()?.flatten();
     if let Some(kept) = kept {
@@ -142,6 +143,7 @@ fn tell_left_behind(bench: &Bench) {
 #[expect(clippy::too_many_arguments, reason = "all of a run's parts, named once")]
 fn carry_out(
     bench: &mut Bench,
+    nodes_asked: &NodesAsked,
     plan: Plan,
     run: &str,
     done: Vec<Record>,
@@ -152,8 +154,20 @@ fn carry_out(
 ) -> Measured {
     let intervals = plan.combinations.iter().any(|t| t.interval_ns.is_some());
     let mut progress = Progress::new(quiet, intervals, &plan);
+    for left_out in &plan.left_out {
+        progress.tell(&Event::Skipped(left_out.clone()));
+    }
+    let mut plan_with = plan.clone();
     let mut records: Vec<Record> = done.clone();
     let mut tell = |event: Event| {
+        if let Event::Skipped(left_out) = &event {
+            // A run that goes on finds out again.
+            if plan_with.left_out.contains(left_out) {
+                return;
+            }
+            plan_with.left_out.push(left_out.clone());
+            keeper.set_plan(run, nodes_asked, &plan_with);
+        }
         progress.tell(&event);
         if let Event::TrialFinished(mut record) = event {
             record.hazards.splice(0..0, hazards.iter().cloned());
@@ -169,13 +183,21 @@ fn carry_out(
         Err(_) => RunOutcome::Failed,
     };
     let kept = keeper.end(run, ended);
-    Measured { records, plan, outcome: outcome.map_err(Failure::from).and_then(|o| kept.map(|()| o)) }
+    Measured {
+        records,
+        plan: plan_with,
+        outcome: outcome.map_err(Failure::from).and_then(|o| kept.map(|()| o)),
+    }
 }
 
 /// The plan for the paths between two nodes.
 fn plan(asked: &Asked, bench: &Bench) -> Result<Plan, Failure> {
-    let facts: Vec<PathFacts> = bench.paths.iter().map(Path::facts).collect();
+    let facts: Vec<PathFacts> = bench.first.paths.iter().map(Path::facts).collect();
     asked.plan(&facts)
+}
+
+fn most_peers(plan: &Plan) -> u32 {
+    plan.combinations.iter().map(|t| t.peers).max().unwrap_or(1)
 }
 
 fn families_of(plan: &Plan) -> Families {
@@ -203,17 +225,18 @@ fn launch_options(nodes: &NodesAsked) -> Result<LaunchOptions, Failure> {
     })
 }
 
-fn nodes(asked: &NodesAsked, place: Option<&Place>, launch: LaunchOptions) -> Nodes {
+/// The nodes that take part: of the peers that are named as many as any trial needs.
+fn nodes(asked: &NodesAsked, place: Option<&Place>, most_peers: u32, launch: LaunchOptions) -> Nodes {
     let own = asked.dut.clone().unwrap_or(NodeUrl::Local);
-    let (dut, peer) = match (place, &asked.peer) {
+    let (dut, mut peers) = match (place, asked.peers().as_slice()) {
         // One guest named alone is a whole bench: the NIC under test, and a partner at the other end of its wire.
-        (None, Some(guest @ NodeUrl::Vm { .. })) if asked.dut.is_none() => {
-            (guest.clone(), guest.other_seat().unwrap_or(own))
+        (None, [guest @ NodeUrl::Vm { .. }]) if asked.dut.is_none() => {
+            (guest.clone(), vec![guest.other_seat().unwrap_or(own)])
         }
         (Some(place), _) => place.nodes(),
-        (None, Some(peer)) => (own, peer.clone()),
-        (None, None) => (own.clone(), own),
+        (None, peers) => (own, peers.to_vec()),
     };
+    peers.truncate(most_peers as usize);
     let links = PathChoice { dut_link: asked.link.clone(), peer_link: asked.peer_link.clone() };
-    Nodes { dut, peer, links, launch }
+    Nodes { dut, peers, links, launch }
 }

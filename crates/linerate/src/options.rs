@@ -10,10 +10,11 @@ use linerate_model::workload::{SendMethod, WorkloadKind};
 const VERIFY_SEED: u64 = 0x6c69_6e65_7261_7465;
 
 /// Every option of traffic, in the order of the help text. `workload` comes first: a rate's unit depends on it.
-pub(crate) const NAMES: [&str; 19] = [
+pub(crate) const NAMES: [&str; 20] = [
     "workload",
     "family",
     "size",
+    "peers",
     "streams",
     "send",
     "socket-buffer",
@@ -41,6 +42,7 @@ pub(crate) fn set(experiment: &mut Experiment, name: &str, text: &str) -> Result
         "workload" => experiment.workloads = list(text)?,
         "family" => experiment.families = words(text).map(family).collect::<Result<_, _>>()?,
         "size" => experiment.sizes = sizes(text)?,
+        "peers" => experiment.peers = numbers(text)?,
         "streams" => experiment.streams = numbers(text)?,
         "send" => experiment.sends = words(text).map(send_method).collect::<Result<_, _>>()?,
         "socket-buffer" => experiment.buffers = sizes(text)?,

@@ -4,13 +4,19 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 use linerate_model::Record;
+use linerate_model::experiment::LeftOut;
 use linerate_report::{PivotOptions, TableOptions};
 
 use crate::cli::OutputArgs;
 use crate::failure::Failure;
 
 /// Shows records as the options ask, in the order of the plan; `as_experiment` prefers a pivot table.
-pub(crate) fn show(records: &[Record], output: &OutputArgs, as_experiment: bool) -> Result<(), Failure> {
+pub(crate) fn show(
+    records: &[Record],
+    left_out: &[LeftOut],
+    output: &OutputArgs,
+    as_experiment: bool,
+) -> Result<(), Failure> {
     let mut records = records.to_vec();
     records.sort_by_key(|r| (r.combination, r.block, r.sequence));
     if let Some(path) = &output.output {
@@ -19,7 +25,13 @@ pub(crate) fn show(records: &[Record], output: &OutputArgs, as_experiment: bool)
     if records.is_empty() && !output.json {
         return Ok(());
     }
-    print(&text(&records, output, as_experiment)?)
+    let mut text = text(&records, output, as_experiment)?;
+    if !output.json && !output.csv && !left_out.is_empty() {
+        let options = table_options(false);
+        let lines = linerate_report::left_out_lines(left_out, options.width, options.color);
+        text = format!("{text}\n{}\n", lines.join("\n"));
+    }
+    print(&text)
 }
 
 fn text(records: &[Record], output: &OutputArgs, as_experiment: bool) -> Result<String, Failure> {

@@ -47,13 +47,17 @@ impl Kept {
         let Self { lab, holder } = self;
         eprintln!("The lab {} stays up.", lab.id);
         eprintln!("  enter the dut:   {}", lab.enter_command(&lab.dut, *holder).join(" "));
-        eprintln!("  enter the peer:  {}", lab.enter_command(&lab.peer, *holder).join(" "));
+        for peer in &lab.peers {
+            eprintln!("  enter the peer:  {}", lab.enter_command(peer, *holder).join(" "));
+        }
         match holder {
             Some(pid) => eprintln!("  remove:          kill {pid}"),
             None => {
+                let peers: Vec<String> = lab.peers.iter().map(|p| format!("netns:{}", p.netns)).collect();
                 eprintln!(
-                    "  measure in it:   linerate run netns:{} --dut netns:{}",
-                    lab.peer.netns, lab.dut.netns
+                    "  measure in it:   linerate run {} --dut netns:{}",
+                    peers.join(" "),
+                    lab.dut.netns
                 );
                 eprintln!("  remove:          linerate lab remove {}", lab.id);
             }

@@ -75,11 +75,7 @@ impl Progress {
                     self.line(&line);
                 }
             }
-            Event::Skipped { settings, combinations, reason } => {
-                let words: Vec<String> = settings.iter().map(|s| format!("{}={}", s.key, s.value)).collect();
-                let words = words.join(" ");
-                self.line(&format!("{combinations} combinations with {words} are left out: {reason}"));
-            }
+            Event::Skipped(left_out) => self.line(&linerate_report::left_out_line(left_out)),
             Event::TrialFinished(record) => self.finished(record),
             Event::BlockFinished { blocks, likely_blocks } => {
                 // The stop rule may want fewer or more blocks than was thought.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use linerate_model::Record;
+use linerate_model::experiment::LeftOut;
 
 use crate::failure::Failure;
 use crate::history;
@@ -12,6 +13,8 @@ pub(crate) struct Found {
     pub(crate) records: Vec<Record>,
     /// The command line that made them.
     pub(crate) command: Option<Vec<String>>,
+    /// What the run left out.
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 /// The records of a file, where there is one of that name, else of the run that the reference names.
@@ -22,10 +25,11 @@ pub(crate) fn records_of(reference: &str, db: Option<&Path>) -> Result<Found, Fa
             .map_err(|e| Failure::usage(format!("read {}: {e}", path.display())))?;
         let records = linerate_report::parse_json(&text)
             .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
-        return Ok(Found { records, command: None });
+        return Ok(Found { records, command: None, left_out: Vec::new() });
     }
     let store = history::open(db)?;
     let run = store.run(reference).map_err(Failure::usage)?;
     let records = store.records(&run.info.id).map_err(Failure::node)?;
-    Ok(Found { records, command: Some(run.info.command) })
+    let left_out = history::left_out(&run.info);
+    Ok(Found { records, command: Some(run.info.command), left_out })
 }

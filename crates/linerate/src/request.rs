@@ -2,6 +2,7 @@
 
 use linerate_lab::plan::{Repeats, Until};
 use linerate_lab::standing;
+use linerate_model::NodeUrl;
 use linerate_model::experiment::{Experiment, Timing};
 use linerate_model::units::parse_seconds_ns;
 use linerate_model::workload::WorkloadKind;
@@ -30,7 +31,7 @@ pub(crate) fn asked(args: &RunArgs) -> Result<Asked, Failure> {
         }
         None => from_options(&args.traffic)?,
     };
-    override_nodes(&mut asked.nodes, &args.nodes, args.peer.as_ref());
+    override_nodes(&mut asked.nodes, &args.nodes, &args.peer);
     override_timing(&mut asked, &args.timing)?;
     if let Some(repeats) = repeats(&args.repeat)? {
         asked.repeats = repeats;
@@ -46,7 +47,7 @@ pub(crate) fn asked_for_ab(args: &AbArgs) -> Result<Asked, Failure> {
         return Err(Failure::usage("ab needs a workload: -w tcp-stream"));
     }
     let mut asked = from_options(&args.traffic)?;
-    override_nodes(&mut asked.nodes, &args.nodes, args.peer.as_ref());
+    override_nodes(&mut asked.nodes, &args.nodes, &args.peer);
     override_timing(&mut asked, &args.timing)?;
     override_families(&mut asked, &args.nodes)?;
     asked.seed = args.seed;
@@ -88,6 +89,7 @@ fn given(traffic: &TrafficArgs) -> Vec<(&'static str, String)> {
     [
         ("workload", join(&traffic.workload)),
         ("size", traffic.size.clone()),
+        ("peers", numbers(&traffic.peers)),
         ("streams", numbers(&traffic.streams)),
         ("send", join(&traffic.send)),
         ("socket-buffer", traffic.socket_buffer.clone()),
@@ -113,14 +115,14 @@ fn first_traffic_option(traffic: &TrafficArgs) -> Option<&'static str> {
     given(traffic).first().map(|(name, _)| *name).or(set)
 }
 
-fn override_nodes(nodes: &mut NodesAsked, args: &NodeArgs, peer: Option<&linerate_model::NodeUrl>) {
+fn override_nodes(nodes: &mut NodesAsked, args: &NodeArgs, peers: &[NodeUrl]) {
     let take = |slot: &mut Option<String>, given: &Option<String>| {
         if given.is_some() {
             slot.clone_from(given);
         }
     };
-    if let Some(peer) = peer {
-        nodes.peer = Some(peer.clone());
+    if !peers.is_empty() {
+        nodes.name_peers(peers.to_vec());
     }
     if let Some(dut) = &args.dut {
         nodes.dut = Some(dut.clone());

@@ -86,8 +86,8 @@ fn record(observed: Observed, earlier: &[Record]) -> Result<Record, String> {
         trial,
         outcome: if interrupted { Outcome::Interrupted } else { Outcome::Complete },
         dut,
-        peer,
-        clock: ClockSync::default(),
+        dut_further: Vec::new(),
+        peers: vec![(peer, ClockSync::default())],
         shared_kernel,
         stand_in: Some(StandIn { tool: tool.to_owned(), side, command: words() }),
     }))

@@ -272,7 +272,15 @@ fn settings_are_factors_and_what_is_refused_is_left_out_where_that_is_asked_for(
     let skipping = home.write("skipping.toml", &text(true));
     let output = home.run(&format!("run -f {} --json", skipping.display()));
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stderr(&output).contains("dut.rx-usecs=50 are left out"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("1 combination with dut.rx-usecs=50 is left out"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(home.good("show last").contains("dut.rx-usecs=50 is left out"));
+    let page = home.file("page.html");
+    home.good(&format!("report last -o {}", page.display()));
+    assert!(std::fs::read_to_string(page).unwrap().contains("dut.rx-usecs=50 is left out"));
     let records = linerate_report::parse_json(&String::from_utf8_lossy(&output.stdout)).unwrap();
     let levels: Vec<_> = records.iter().map(|r| r.trial.settings[0].value.as_str()).collect();
     assert_eq!(levels, ["on", "off"]);

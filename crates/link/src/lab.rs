@@ -1,4 +1,5 @@
-//! The private lab: two namespaces `lr-ID-dut` and `lr-ID-peer` joined by a veth pair.
+//! The private lab: two namespaces `lr-ID-dut` and `lr-ID-peer` joined by a veth pair. With further peers (`lr-ID-peer2` ...)
+//! each has a veth pair to a bridge in a namespace of its own, `lr-ID-hub`, and so has the dut.
 //!
 //! A lab has an owner, which holds a lock on `/run/linerate/lab-ID.lock` as long as it lives. The kernel lets go of the
 //! lock however the owner ends, so a lab whose lock is free and that is not marked as kept is stale, and
@@ -8,16 +9,23 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use linerate_model::bench::act::LinkKind;
 use linerate_model::trial::Side;
 use linerate_sys::netns as sys;
 
 use crate::error::{LinkError, Result};
 use crate::lab_lock::{self, LabLock, Taken};
+use crate::make::make;
 use crate::netns::in_netns;
 use crate::{address, links, sysctl, veth};
 
 const DUT_LINK: &str = "lr-dut";
 const PEER_LINK: &str = "lr-peer";
+const HUB_LINK: &str = "lr-hub";
+/// Most of a veth, so that the ends' MTU alone counts.
+const HUB_MTU_BYTES: u32 = 65_535;
+/// Most peers beside the first: addresses are numbered by one byte.
+const MOST_FURTHER_PEERS: u32 = 200;
 const IPV4_PREFIX: u8 = 24;
 const IPV6_PREFIX: u8 = 64;
 const CARRIER_LIMIT: Duration = Duration::from_secs(5);
@@ -43,6 +51,15 @@ impl EndAddresses {
             ipv6: Ipv6Addr::new(0xfd6c, 0x696e, 0x6572, 0, 0, 0, 0, last as u16),
         }
     }
+
+    /// The addresses of a peer: 0 is the first, further ones are numbered on.
+    fn of_peer(number: u32) -> Self {
+        let first = Self::of(Side::Peer);
+        Self {
+            ipv4: Ipv4Addr::from_bits(first.ipv4.to_bits() + number),
+            ipv6: Ipv6Addr::from_bits(first.ipv6.to_bits() + u128::from(number)),
+        }
+    }
 }
 
 /// What a lab is to be like.
@@ -52,6 +69,8 @@ pub struct LabOptions {
     pub queues: Option<u32>,
     /// MTU of both ends, bytes; `None` leaves it at 1500.
     pub mtu: Option<u32>,
+    /// Peers beside the first; with any the ends are joined by a bridge rather than a pair.
+    pub further_peers: u32,
 }
 
 /// One end of a lab.
@@ -72,7 +91,7 @@ pub struct LabEnd {
 pub struct PrivateLab {
     lock: Option<LabLock>,
     dut: LabEnd,
-    peer: LabEnd,
+    peers: Vec<LabEnd>,
 }
 
 /// A lab that stays up, and what is needed to use and remove it.
@@ -82,8 +101,8 @@ pub struct KeptLab {
     pub id: String,
     /// The one end.
     pub dut: LabEnd,
-    /// The other end.
-    pub peer: LabEnd,
+    /// The other ends, at least one.
+    pub peers: Vec<LabEnd>,
     /// The lab is inside this process's own user namespace and vanishes with the last process there: one that merely
     /// waits must be started by the caller, and the lab is entered through its pid.
     pub needs_holder: bool,
@@ -101,18 +120,33 @@ pub struct LabState {
 }
 
 impl PrivateLab {
-    /// Makes a lab: both namespaces, the pair, addresses on it, everything up with carrier, IPv6 usable at once.
+    /// Makes a lab: the namespaces, what joins them, addresses, everything up with carrier, IPv6 usable at once.
     ///
     /// # Errors
-    /// The first step that failed (EPERM without `CAP_SYS_ADMIN`); what was made until then is removed again.
+    /// [`LinkError::Invalid`] for more than 201 peers; the first step that failed (EPERM without `CAP_SYS_ADMIN`); what was
+    /// made until then is removed again.
     pub fn create(options: LabOptions) -> Result<Self> {
+        if options.further_peers > MOST_FURTHER_PEERS {
+            let what = format!("create a lab with {} peers", options.further_peers.saturating_add(1));
+            let why = format!("at most {} have an address", MOST_FURTHER_PEERS + 1);
+            return Err(LinkError::Invalid { what, why });
+        }
         let lock = LabLock::create()?;
-        let [dut, peer] = names(lock.id());
-        let end = |netns: String, link: &str, ipv4| LabEnd { netns, link: link.to_owned(), ipv4, ipv6: None };
+        let id = lock.id().to_owned();
+        let end = |name: &str, link: &str, ipv4| LabEnd {
+            netns: netns_name(&id, name),
+            link: link.to_owned(),
+            ipv4,
+            ipv6: None,
+        };
+        let further = (1..=options.further_peers)
+            .map(|number| end(&format!("peer{}", number + 1), PEER_LINK, EndAddresses::of_peer(number).ipv4));
         // From here on Drop cleans up whatever exists.
         let mut lab = Self {
-            dut: end(dut, DUT_LINK, EndAddresses::of(Side::Dut).ipv4),
-            peer: end(peer, PEER_LINK, EndAddresses::of(Side::Peer).ipv4),
+            dut: end("dut", DUT_LINK, EndAddresses::of(Side::Dut).ipv4),
+            peers: std::iter::once(end("peer", PEER_LINK, EndAddresses::of(Side::Peer).ipv4))
+                .chain(further)
+                .collect(),
             lock: Some(lock),
         };
         lab.build(options)?;
@@ -120,18 +154,40 @@ impl PrivateLab {
     }
 
     fn build(&mut self, options: LabOptions) -> Result<()> {
-        sys::create(&self.dut.netns)?;
-        sys::create(&self.peer.netns)?;
-        let end = |end: &LabEnd| veth::End { netns: end.netns.clone(), link: end.link.clone() };
-        veth::create(&end(&self.dut), &end(&self.peer), options.queues)?;
-        for (end, side) in [(&mut self.dut, Side::Dut), (&mut self.peer, Side::Peer)] {
-            let netns = end.netns.clone();
-            end.ipv6 = in_netns(&netns, || set_up_end(&end.link, EndAddresses::of(side), options.mtu))?;
+        for end in std::iter::once(&self.dut).chain(&self.peers) {
+            sys::create(&end.netns)?;
         }
-        for end in [&self.dut, &self.peer] {
+        match self.peers.as_slice() {
+            [peer] => veth::create(&veth_end(&self.dut), &veth_end(peer), options.queues)?,
+            _ => self.join_by_bridge(options)?,
+        }
+        let addresses = std::iter::once(EndAddresses::of(Side::Dut)).chain((0..).map(EndAddresses::of_peer));
+        for (end, addresses) in std::iter::once(&mut self.dut).chain(&mut self.peers).zip(addresses) {
+            let netns = end.netns.clone();
+            end.ipv6 = in_netns(&netns, || set_up_end(&end.link, addresses, options.mtu))?;
+        }
+        for end in std::iter::once(&self.dut).chain(&self.peers) {
             in_netns(&end.netns, || links::wait_for_carrier(&end.link, CARRIER_LIMIT))?;
         }
         Ok(())
+    }
+
+    /// A pair from each end to a bridge, which is up with all of them.
+    fn join_by_bridge(&self, options: LabOptions) -> Result<()> {
+        let hub = netns_name(self.id(), "hub");
+        sys::create(&hub)?;
+        in_netns(&hub, || make(HUB_LINK, &LinkKind::Bridge))?;
+        for (number, end) in std::iter::once(&self.dut).chain(&self.peers).enumerate() {
+            let port = format!("port{number}");
+            let at_hub = veth::End { netns: hub.clone(), link: port.clone() };
+            veth::create(&at_hub, &veth_end(end), options.queues)?;
+            in_netns(&hub, || {
+                links::set_mtu(&port, HUB_MTU_BYTES)?;
+                links::set_master(&port, Some(HUB_LINK))?;
+                set_up_silent(&port)
+            })?;
+        }
+        in_netns(&hub, || set_up_silent(HUB_LINK))
     }
 
     /// Its id.
@@ -144,9 +200,15 @@ impl PrivateLab {
         &self.dut
     }
 
-    /// The end for its partner.
+    /// The end for its partner; of several the first.
     pub fn peer(&self) -> &LabEnd {
-        &self.peer
+        // Invariant: `create` makes at least one.
+        &self.peers[0]
+    }
+
+    /// The ends for all its partners.
+    pub fn peers(&self) -> &[LabEnd] {
+        &self.peers
     }
 
     /// Takes the lab away and says what could not be removed, which dropping it can't.
@@ -162,14 +224,14 @@ impl PrivateLab {
     /// # Errors
     /// The mark can't be written; then the lab is removed.
     pub fn keep(mut self) -> Result<KeptLab> {
-        let (dut, peer) = (self.dut.clone(), self.peer.clone());
+        let (dut, peers) = (self.dut.clone(), self.peers.clone());
         let Some(lock) = &mut self.lock else {
             return Err(LinkError::unexpected("keep the lab", "it is gone"));
         };
         lock.mark_kept()?;
         let id = lock.id().to_owned();
         self.lock = None;
-        Ok(KeptLab { id, dut, peer, needs_holder: sys::in_own_user_namespace() })
+        Ok(KeptLab { id, dut, peers, needs_holder: sys::in_own_user_namespace() })
     }
 
     /// Removes every lab whose owner died without doing so; never one that is owned or kept. Returns the ids of those
@@ -261,6 +323,18 @@ pub fn remove(id: &str) -> Result<()> {
     }
 }
 
+fn veth_end(end: &LabEnd) -> veth::End {
+    veth::End { netns: end.netns.clone(), link: end.link.clone() }
+}
+
+/// Brings a link of the hub up, which is to say nothing by itself.
+fn set_up_silent(link: &str) -> Result<()> {
+    if sysctl::exists("net.ipv6") {
+        sysctl::write(&format!("net/ipv6/conf/{link}/disable_ipv6"), "1")?;
+    }
+    links::set_up(link, true)
+}
+
 /// Brings up one end of a link that only linerate uses, in the calling thread's namespace: addresses that are usable at
 /// once, and nothing on the wire but what the test sends. Returns its IPv6 address, if it could have one.
 ///
@@ -297,10 +371,13 @@ fn take_down(lock: LabLock) -> Result<()> {
 
 fn remove_ends(id: &str) -> Result<()> {
     let mut outcome = Ok(());
-    for (netns, link) in names(id).into_iter().zip([DUT_LINK, PEER_LINK]) {
-        if !sys::exists(&netns) {
-            continue;
-        }
+    for netns in sys::list()? {
+        let Some((_, end)) = parts(&netns).filter(|(owner, _)| *owner == id) else { continue };
+        let link = match end {
+            "dut" => DUT_LINK,
+            "hub" => HUB_LINK,
+            _ => PEER_LINK,
+        };
         // A process may still hold the namespace open; without its link it is harmless.
         let removed = match in_netns(&netns, || links::remove(link)) {
             Err(LinkError::NoSuchLink { .. }) => Ok(()),
@@ -316,16 +393,22 @@ fn remove_ends(id: &str) -> Result<()> {
 
 /// Ids of the labs that have a namespace, sorted.
 fn ids_of_namespaces() -> Result<Vec<String>> {
-    let id = |name: &String| {
-        let id = name.strip_prefix("lr-")?;
-        let id = id.strip_suffix("-dut").or_else(|| id.strip_suffix("-peer"))?;
-        lab_lock::is_id(id).then(|| id.to_owned())
-    };
-    let mut ids: Vec<String> = sys::list()?.iter().filter_map(id).collect();
+    let mut ids: Vec<String> =
+        sys::list()?.iter().filter_map(|name| Some(parts(name)?.0.to_owned())).collect();
+    ids.sort();
     ids.dedup();
     Ok(ids)
 }
 
-fn names(id: &str) -> [String; 2] {
-    ["dut", "peer"].map(|end| format!("lr-{id}-{end}"))
+fn netns_name(id: &str, end: &str) -> String {
+    format!("lr-{id}-{end}")
+}
+
+/// The lab's id and the end (`dut`, `peer`, `peer2` ..., `hub`) that a namespace's name tells of.
+fn parts(netns: &str) -> Option<(&str, &str)> {
+    let (id, end) = netns.strip_prefix("lr-")?.split_once('-')?;
+    let number = end.strip_prefix("peer");
+    let known = matches!(end, "dut" | "hub")
+        || number.is_some_and(|n| n.is_empty() || n.bytes().all(|b| b.is_ascii_digit()));
+    (lab_lock::is_id(id) && known).then_some((id, end))
 }

@@ -227,7 +227,7 @@ pub fn wait_for_carrier(name: &str, limit: Duration) -> Result<()> {
     }
 }
 
-fn change(name: &str, operation: &str, edit: impl FnOnce(&mut LinkMessage)) -> Result<()> {
+pub(crate) fn change(name: &str, operation: &str, edit: impl FnOnce(&mut LinkMessage)) -> Result<()> {
     let mut rtnl = Rtnl::open()?;
     let mut message = LinkMessage::default();
     message.header.index = find(&mut rtnl, name)?.header.index;

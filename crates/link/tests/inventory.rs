@@ -16,7 +16,7 @@ use serde_json::Value;
 const LINK: &str = "lr-dut";
 
 fn lab(queues: u32) -> PrivateLab {
-    PrivateLab::create(LabOptions { queues: Some(queues), mtu: None }).unwrap()
+    PrivateLab::create(LabOptions { queues: Some(queues), mtu: None, ..LabOptions::default() }).unwrap()
 }
 
 fn inside<T: Send>(lab: &PrivateLab, work: impl FnOnce() -> linerate_link::Result<T> + Send) -> T {

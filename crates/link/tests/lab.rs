@@ -106,11 +106,30 @@ fn a_lab_carries_traffic_and_leaves_nothing() {
 #[test]
 fn options_reach_the_links() {
     need!(netns());
-    let lab = PrivateLab::create(LabOptions { queues: Some(3), mtu: Some(9000) }).unwrap();
+    let lab =
+        PrivateLab::create(LabOptions { queues: Some(3), mtu: Some(9000), ..LabOptions::default() }).unwrap();
     for end in [lab.dut(), lab.peer()] {
         let link = in_netns(&end.netns, || links::named(&end.link)).unwrap();
         assert_eq!((link.tx_queues, link.rx_queues, link.mtu), (3, 3, 9000));
     }
+}
+
+#[test]
+fn further_peers_share_a_segment_with_the_dut() {
+    need!(netns());
+    let lab = PrivateLab::create(LabOptions { further_peers: 3, ..LabOptions::default() }).unwrap();
+    let id = lab.id().to_owned();
+    exercise(&lab);
+    for peer in lab.peers() {
+        for address in [IpAddr::from(peer.ipv4), peer.ipv6.expect("IPv6 here").into()] {
+            let listener = in_netns(&peer.netns, || Ok(TcpListener::bind((address, 0)).unwrap())).unwrap();
+            let target = listener.local_addr().unwrap();
+            in_netns(&lab.dut().netns, || Ok(TcpStream::connect_timeout(&target, LIMIT).unwrap())).unwrap();
+        }
+    }
+    lab.remove().unwrap();
+    let prefix = format!("lr-{id}-");
+    assert!(!sys::list().unwrap().iter().any(|name| name.starts_with(&prefix)));
 }
 
 #[test]
@@ -138,7 +157,7 @@ fn a_kept_lab_survives_sweeps_until_it_is_removed() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("198.18.0.1/24"));
     assert!(lab::list().unwrap().iter().any(|state| state.id == kept.id && state.kept && !state.owned));
     lab::remove(&kept.id).unwrap();
-    assert!(!sys::exists(&kept.dut.netns) && !sys::exists(&kept.peer.netns));
+    assert!(!sys::exists(&kept.dut.netns) && !sys::exists(&kept.peers[0].netns));
     assert!(matches!(lab::remove(&kept.id), Err(LinkError::Invalid { .. })));
 }
 

@@ -43,7 +43,8 @@ struct Bench {
 
 impl Bench {
     fn new(label: &str) -> Self {
-        let lab = PrivateLab::create(LabOptions { queues: Some(2), mtu: None }).unwrap();
+        let lab =
+            PrivateLab::create(LabOptions { queues: Some(2), mtu: None, ..LabOptions::default() }).unwrap();
         let folder = std::env::temp_dir().join(format!("linerate-changes-{}-{label}", std::process::id()));
         Self { lab, folder }
     }

@@ -171,3 +171,25 @@ pub struct MeterReading {
     /// What could not be read, and why.
     pub unavailable: Vec<String>,
 }
+
+/// Adds counters of several machines, links or disciplines, field by field.
+macro_rules! sums {
+    ($kind:ident: $($field:ident),+) => {
+        impl $kind {
+            /// The sum of both, field by field.
+            #[must_use]
+            pub fn plus(self, other: Self) -> Self {
+                Self { $($field: self.$field.saturating_add(other.$field)),+ }
+            }
+        }
+    };
+}
+
+sums!(CpuTime: busy_ns, idle_ns, user_ns, nice_ns, system_ns, irq_ns, softirq_ns, steal_ns);
+sums!(QdiscCounters: packets, bytes, drops, requeues, overlimits);
+sums!(
+    LinkCounters: rx_packets, tx_packets, rx_bytes, tx_bytes, rx_errors, tx_errors, rx_dropped, tx_dropped, multicast,
+    collisions, rx_length_errors, rx_over_errors, rx_crc_errors, rx_frame_errors, rx_fifo_errors,
+    rx_missed_errors, tx_aborted_errors, tx_carrier_errors, tx_fifo_errors, tx_heartbeat_errors,
+    tx_window_errors, rx_nohandler
+);

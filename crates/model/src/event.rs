@@ -1,8 +1,9 @@
 //! What a runner tells while it runs. Consumers draw progress, print live lines, or store records.
 
+use crate::experiment::LeftOut;
 use crate::reading::IntervalReading;
 use crate::record::Record;
-use crate::trial::{SettingLevel, Side, Trial};
+use crate::trial::{Side, Trial};
 
 /// Something happened in a run.
 #[derive(Debug, Clone)]
@@ -15,14 +16,7 @@ pub enum Event {
         expected_ns: Option<u64>,
     },
     /// Combinations are left out of the run: a node refuses their settings.
-    Skipped {
-        /// The settings.
-        settings: Vec<SettingLevel>,
-        /// How many combinations have them.
-        combinations: usize,
-        /// The node's words.
-        reason: String,
-    },
+    Skipped(LeftOut),
     /// A trial begins.
     TrialStarted {
         /// Its number, from 0.

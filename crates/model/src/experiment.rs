@@ -28,6 +28,8 @@ pub struct Experiment {
     pub families: Vec<Family>,
     /// Bytes a call of streams.
     pub sizes: Vec<ByteCount>,
+    /// Peers at the same time.
+    pub peers: Vec<u32>,
     /// Parallel streams.
     pub streams: Vec<u32>,
     /// Send methods of TCP streams.
@@ -94,6 +96,17 @@ impl Default for Timing {
     }
 }
 
+/// Combinations that a run leaves out, since they can't be had.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The levels that they have in common, as `dut.rx-usecs=50`.
+    pub levels: String,
+    /// How many they are.
+    pub combinations: usize,
+    /// Why: the node's words.
+    pub reason: String,
+}
+
 /// What is known of the path once the nodes are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathFacts {
@@ -140,9 +153,12 @@ impl Experiment {
         for settings in self.setting_levels() {
             for path in paths.iter().map(|path| path.with(&settings)) {
                 for &kind in &self.workloads {
-                    for streams in or_default(&self.streams, 1) {
-                        for workload in self.workloads_of(kind, path) {
-                            trials.push(self.trial(workload, path.family, streams, &settings));
+                    for peers in or_default(&self.peers, 1) {
+                        for streams in or_default(&self.streams, 1) {
+                            for workload in self.workloads_of(kind, path) {
+                                let trial = self.trial(workload, path.family, streams, &settings);
+                                trials.push(Trial { peers, ..trial });
+                            }
                         }
                     }
                 }
@@ -173,6 +189,7 @@ impl Experiment {
         };
         Trial {
             family,
+            peers: 1,
             streams,
             amount: count.unwrap_or(Amount::DurationNs(self.timing.duration_ns)),
             warmup_ns: if count.is_some() { 0 } else { self.timing.warmup_ns },

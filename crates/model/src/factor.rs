@@ -20,6 +20,7 @@ pub fn levels(trial: &Trial) -> Vec<Level> {
     levels.add("workload", trial.workload.kind().name());
     levels.add("family", if trial.family == Family::V4 { "4" } else { "6" });
     sizes(&trial.workload, &mut levels);
+    levels.add("peers", trial.peers);
     levels.add("streams", trial.streams);
     if let Some(send) = send_method(&trial.workload) {
         levels.add("send", send.name());
@@ -47,6 +48,11 @@ pub fn levels(trial: &Trial) -> Vec<Level> {
         levels.add(&setting.key, &setting.value);
     }
     levels.0
+}
+
+/// Whether a level goes without saying: what nobody asked for.
+pub fn is_plain(factor: &str, value: &str) -> bool {
+    matches!((factor, value), (_, "default" | "false") | ("send", "write") | ("peers", "1"))
 }
 
 /// The level that a trial has of one factor; `None` where it knows no such factor.

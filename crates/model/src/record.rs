@@ -41,8 +41,12 @@ pub struct Record {
     pub outcome: Outcome,
     /// The node under test.
     pub dut: NodeRecord,
-    /// Its partner.
+    /// Its partner. Of several peers: the first one's node and environment, with the reading of all together (streams and
+    /// threads of all, CPU of each machine once, counters added up).
     pub peer: NodeRecord,
+    /// Where there are several peers: each by itself. Their streams are numbered on, as those of the dut are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<NodeRecord>,
     /// How well the two windows coincide.
     pub clock: ClockSync,
     /// Both nodes run on one kernel: CPU is the machine's, counted once.
@@ -96,7 +100,7 @@ pub struct NodeRecord {
     pub guest: Option<GuestRecord>,
 }
 
-/// How well the two windows coincide.
+/// How well the two windows coincide; of several peers' windows that which is known least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockSync {

@@ -71,6 +71,9 @@ pub struct Trial {
     pub workload: Workload,
     /// IP version of the data connections.
     pub family: Family,
+    /// Peers that do this at the same time, each with the dut: streams, rate and amount are each one's.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub peers: u32,
     /// Parallel streams (connections, sockets), each with its own threads.
     pub streams: u32,
     /// What ends it.
@@ -90,6 +93,17 @@ pub struct Trial {
     pub settings: Vec<SettingLevel>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_one(count: &u32) -> bool {
+    *count == 1
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Most peers in one trial.
+pub const MAX_PEERS: u32 = 64;
 /// Most streams in one trial.
 pub const MAX_STREAMS: u32 = 1024;
 /// Largest call.
@@ -161,6 +175,7 @@ impl Trial {
         if self.workload.kind() == WorkloadKind::Profile && self.amount != Amount::Whole {
             return not_with("-t, --bytes or --transactions", "the profile says itself when it ends");
         }
+        check_count("--peers", u64::from(self.peers), 1, u64::from(MAX_PEERS))?;
         check_count("--streams", u64::from(self.streams), 1, u64::from(MAX_STREAMS))?;
         self.check_sizes(name)?;
         self.check_rate(name)?;
@@ -295,6 +310,7 @@ mod tests {
         Trial {
             workload,
             family: Family::V4,
+            peers: 1,
             streams: 1,
             amount: Amount::DurationNs(1_000_000_000),
             warmup_ns: 0,

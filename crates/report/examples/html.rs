@@ -14,8 +14,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .map_or_else(|| path.clone(), |s| s.to_string_lossy().into_owned());
         files.push((name, records));
     }
-    let runs: Vec<Run<'_>> =
-        files.iter().map(|(name, records)| Run { name: name.clone(), records, command: None }).collect();
+    let runs: Vec<Run<'_>> = files
+        .iter()
+        .map(|(name, records)| Run { name: name.clone(), records, command: None, left_out: &[] })
+        .collect();
     std::io::stdout().write_all(html(&runs, &HtmlOptions::default()).as_bytes())?;
     Ok(())
 }

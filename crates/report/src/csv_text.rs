@@ -126,6 +126,7 @@ pub const CSV_COLUMNS: &[CsvColumn] = columns! {
     "combination" => |r| option(r.combination),
     "settings" => |r| r.trial.settings.iter().map(|s| format!("{}={}", s.key, s.value)).collect::<Vec<_>>().join(" "),
     "zerocopy_copied_percent" => |r| option(copied_percent(r)),
+    "peers" => |r| r.trial.peers.to_string(),
 };
 
 fn option(value: Option<impl ToString>) -> String {

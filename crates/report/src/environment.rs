@@ -8,17 +8,16 @@ use linerate_model::environment::{Environment, Feature, LinkInfo};
 use crate::text::{Style, paint, printable, unbroken, wrap};
 
 /// Lines about the machines and links of the records: two where both nodes share a machine and have links of one make,
-/// else one for each node. Records of other environments get theirs too, in the order of the records.
+/// else one for each node. Of records of other environments what is other is told too, in their order.
 pub fn environment_lines(records: &[Record], width: usize, color: bool) -> Vec<String> {
-    let mut known: Vec<Vec<Fact>> = Vec::new();
-    for record in records {
-        let facts = facts(record);
-        if !known.contains(&facts) {
-            known.push(facts);
+    let mut known: Vec<Fact> = Vec::new();
+    for fact in records.iter().flat_map(facts) {
+        if !known.contains(&fact) {
+            known.push(fact);
         }
     }
     let mut lines = Vec::new();
-    for fact in known.into_iter().flatten() {
+    for fact in known {
         let head = format!("{:<14}", fact.about);
         let mut wrapped = wrap(&head, head.len(), &printable(&fact.text), width);
         wrapped[0].replace_range(..head.len(), &paint(&head, Style::Dim, color));
@@ -34,6 +33,9 @@ struct Fact {
 }
 
 fn facts(record: &Record) -> Vec<Fact> {
+    if !record.peers.is_empty() {
+        return facts_of_many(record);
+    }
     let nodes = [&record.dut, &record.peer];
     let machines = nodes.map(|n| machine_text(&n.environment));
     let links = nodes.map(|n| n.environment.link.as_ref().map(link_text).unwrap_or_default());
@@ -62,6 +64,35 @@ fn facts(record: &Record) -> Vec<Fact> {
             }
         }
     }
+    facts
+}
+
+/// The dut and its link; then peers of one make together.
+fn facts_of_many(record: &Record) -> Vec<Fact> {
+    let link = |e: &Environment| e.link.as_ref().map(|l| format!("{}: {}", l.name, link_text(l)));
+    let dut = &record.dut.environment;
+    let mut facts = Vec::new();
+    let mut add = |about, text: String| facts.push(Fact { about, text });
+    add("dut", format!("{}{}: {}", record.dut.node, host_text(dut), machine_text(dut)));
+    link(dut).into_iter().for_each(|text| add("dut link", text));
+    let mut machines: Vec<(String, Vec<String>)> = Vec::new();
+    let mut links: Vec<String> = Vec::new();
+    for peer in &record.peers {
+        let e = &peer.environment;
+        let machine = if record.shared_kernel { "the same machine".to_owned() } else { machine_text(e) };
+        let name = peer.node.to_string() + &if record.shared_kernel { String::new() } else { host_text(e) };
+        match machines.iter_mut().find(|(known, _)| *known == machine) {
+            Some((_, names)) => names.push(name),
+            None => machines.push((machine, vec![name])),
+        }
+        if let Some(text) = link(e).filter(|text| !links.contains(text)) {
+            links.push(text);
+        }
+    }
+    machines
+        .into_iter()
+        .for_each(|(machine, names)| add("peers", format!("{}: {machine}", names.join(", "))));
+    links.into_iter().for_each(|text| add("peer links", text));
     facts
 }
 

@@ -20,6 +20,7 @@ mod sides;
 pub(crate) mod theme;
 
 use linerate_model::Record;
+use linerate_model::experiment::LeftOut;
 use linerate_model::trend::Trend;
 use linerate_model::verdict::VerdictTable;
 
@@ -34,6 +35,8 @@ pub struct Run<'a> {
     pub records: &'a [Record],
     /// The command line that made it; made up from the records where it is `None`.
     pub command: Option<String>,
+    /// What it left out.
+    pub left_out: &'a [LeftOut],
 }
 
 /// What a report is to hold beside the records.

@@ -37,7 +37,7 @@ pub struct NotVaried {
 pub fn varied_factors(records: &[Record]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for level in records.iter().flat_map(|r| factor::levels(&r.trial)) {
-        if !names.contains(&level.factor) && layout::levels_of(records.iter(), &level.factor).len() > 1 {
+        if !names.contains(&level.factor) && layout::varies(records.iter(), &level.factor) {
             names.push(level.factor);
         }
     }

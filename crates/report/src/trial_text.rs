@@ -61,6 +61,11 @@ impl Factor {
 /// Every factor, in the order of the help text.
 pub(crate) const FACTORS: &[Factor] = &[
     Factor { name: "for", value: amount_text, speaks: true },
+    Factor {
+        name: "peers",
+        value: |t| if t.peers > 1 { t.peers.to_string() } else { String::new() },
+        speaks: false,
+    },
     Factor { name: "send", value: send_text, speaks: true },
     Factor { name: "connection", value: connection_text, speaks: true },
     Factor { name: "rate", value: |t| text(t.workload.rate().map(|r: Rate| r.to_string())), speaks: false },
@@ -85,6 +90,7 @@ pub(crate) const FACTORS: &[Factor] = &[
 /// The word for a factor's default, where one is needed.
 pub(crate) fn default_word(factor: &str) -> &'static str {
     match factor {
+        "peers" => "1",
         "send" => "write",
         "connection" => "two connections",
         "rate" => "no rate",

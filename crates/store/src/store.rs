@@ -60,6 +60,18 @@ impl Store {
         })
     }
 
+    /// Changes the plan of a run, as JSON.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchRun`], or SQLite's refusal.
+    pub fn set_plan(&self, run: &str, plan_json: &str) -> Result<(), StoreError> {
+        let changed = self
+            .connection
+            .execute("UPDATE runs SET plan = ?2 WHERE id = ?1", params![run, plan_json])
+            .map_err(self.failed(format!("store the plan of run {run}")))?;
+        if changed == 0 { Err(StoreError::NoSuchRun(run.to_owned())) } else { Ok(()) }
+    }
+
     /// Stores a trial; it is on disk when this returns. The run must have begun.
     ///
     /// # Errors

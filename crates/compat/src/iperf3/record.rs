@@ -104,6 +104,7 @@ impl Test {
             trial: Trial {
                 workload,
                 family: if remote.is_some_and(|r| r.is_ipv6()) { Family::V6 } else { Family::V4 },
+                peers: 1,
                 streams: params.parallel,
                 amount: match (params.target_bytes(), params.time_s) {
                     (Some(bytes), _) => Amount::Bytes(bytes),

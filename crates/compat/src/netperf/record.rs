@@ -110,6 +110,7 @@ fn trial(options: &Options, run: &Iteration, server: IpAddr) -> Trial {
     Trial {
         workload: workload(options, run),
         family: if is_v6 { Family::V6 } else { Family::V4 },
+        peers: 1,
         streams: 1,
         amount,
         warmup_ns: 0,

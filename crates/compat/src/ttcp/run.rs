@@ -427,6 +427,7 @@ fn observed(options: &Options, done: &Done, watch: &Watch) -> Observed {
             } else {
                 Family::V4
             },
+            peers: 1,
             streams: 1,
             amount: Amount::Bytes(bytes),
             warmup_ns: 0,

@@ -167,8 +167,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = AB_EXAMPLES)]
 pub(crate) struct AbArgs {
-    /// The partner of the node under test; a private lab where none is named.
-    pub(crate) peer: Option<NodeUrl>,
+    /// The partner of the node under test, or several; a private lab where none is named.
+    pub(crate) peer: Vec<NodeUrl>,
     /// Time that may be spent.
     #[arg(long, value_name = "TIME", default_value = "10m")]
     pub(crate) budget: String,

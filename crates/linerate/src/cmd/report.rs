@@ -4,32 +4,26 @@ use linerate_lab::stats::Confidence;
 use linerate_lab::stats::interval::median_exact;
 use linerate_lab::verdict_table::{Names, verdict_table};
 use linerate_lab::verdicts::match_runs;
-use linerate_model::Record;
 use linerate_model::exit::ExitCode;
 use linerate_report::{HtmlOptions, Interval, Run};
 
 use crate::cli::ReportArgs;
 use crate::failure::Failure;
-use crate::references::records_of;
+use crate::references::{Found, records_of};
 use crate::{output, verdict};
 
 pub(crate) fn run(args: ReportArgs) -> Result<ExitCode, Failure> {
     let rule = verdict::rule(&args.against)?;
-    let mut all: Vec<(String, Vec<Record>, Option<String>)> = Vec::new();
+    let mut all: Vec<(String, Found)> = Vec::new();
     for reference in &args.runs {
-        let found = records_of(reference, args.db.db.as_deref())?;
-        let command = found.command.map(|words| words.join(" "));
-        let mut records = found.records;
-        records.sort_by_key(|r| (r.combination, r.block, r.sequence));
-        all.push((reference.clone(), records, command));
+        let mut found = records_of(reference, args.db.db.as_deref())?;
+        found.records.sort_by_key(|r| (r.combination, r.block, r.sequence));
+        all.push((reference.clone(), found));
     }
-    let runs: Vec<Run<'_>> = all
-        .iter()
-        .map(|(name, records, command)| Run { name: name.clone(), records, command: command.clone() })
-        .collect();
+    let runs: Vec<Run<'_>> = all.iter().map(|(name, found)| run_of(name, found)).collect();
     // Two runs stand side by side to be compared.
     let verdicts = match all.as_slice() {
-        [(base, base_records, _), (new, new_records, _)] => match match_runs(base_records, new_records) {
+        [(base, old_found), (new, new_found)] => match match_runs(&old_found.records, &new_found.records) {
             Ok(matches) => {
                 let names = Names { base: base.clone(), new: new.clone() };
                 Some(verdict_table(&matches, &names, &rule).map_err(Failure::usage)?)
@@ -51,4 +45,9 @@ pub(crate) fn run(args: ReportArgs) -> Result<ExitCode, Failure> {
     };
     output::write_file(&args.output, &linerate_report::html(&runs, &options))?;
     Ok(ExitCode::Good)
+}
+
+fn run_of<'a>(name: &str, found: &'a Found) -> Run<'a> {
+    let command = found.command.as_ref().map(|words| words.join(" "));
+    Run { name: name.to_owned(), records: &found.records, command, left_out: &found.left_out }
 }

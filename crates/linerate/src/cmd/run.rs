@@ -22,7 +22,7 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
             measure(&mut Work::New(&asked, Box::new(|_, _| {})), &manner)?
         }
     };
-    output::show(&measured.records, &args.output, as_experiment)?;
+    output::show(&measured.records, &measured.plan.left_out, &args.output, as_experiment)?;
     Ok(match measured.outcome? {
         Outcome::Complete => ExitCode::Good,
         Outcome::Interrupted => ExitCode::Interrupted,

@@ -11,7 +11,7 @@ use crate::{history, output, references};
 
 pub(crate) fn run(args: ShowArgs) -> Result<ExitCode, Failure> {
     if Path::new(&args.run).is_file() {
-        output::show(&references::records_of(&args.run, None)?.records, &args.output, false)?;
+        output::show(&references::records_of(&args.run, None)?.records, &[], &args.output, false)?;
         return Ok(ExitCode::Good);
     }
     let store = history::open(args.db.db.as_deref())?;
@@ -25,6 +25,6 @@ pub(crate) fn run(args: ShowArgs) -> Result<ExitCode, Failure> {
         let head = format!("run {id}: {ended}, begun {begun}, seed {}{tags}", run.info.seed);
         print(&format!("{}\n{}\n\n", printable(&head), printable(&command)))?;
     }
-    output::show(&records, &args.output, false)?;
+    output::show(&records, &history::left_out(&run.info), &args.output, false)?;
     Ok(ExitCode::Good)
 }

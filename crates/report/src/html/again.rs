@@ -14,7 +14,8 @@ pub(super) fn commands(run: &Run<'_>) -> Vec<String> {
     if let Some(command) = &run.command {
         return vec![command.clone()];
     }
-    let Some(first) = run.records.first() else { return Vec::new() };
+    // Of trials with a changing number of peers those with most name all.
+    let Some(first) = run.records.iter().rev().max_by_key(|r| r.peers.len()) else { return Vec::new() };
     let mut trials: Vec<Trial> = Vec::new();
     for record in run.records {
         let plain = Trial { repeat: 0, ..record.trial.clone() };
@@ -48,6 +49,7 @@ fn options(trial: &Trial) -> Options {
     let mut options: Options = factor::levels(trial)
         .into_iter()
         .filter(|level| !matches!(level.value.as_str(), "default" | "false"))
+        .filter(|level| (level.factor.as_str(), level.value.as_str()) != ("peers", "1"))
         .map(|level| (level.factor, vec![level.value]))
         .collect();
     let mut add = |name: &str, value: String| options.push((name.to_owned(), vec![value]));
@@ -90,7 +92,10 @@ fn command(first: &Record, options: &Options, repeats: u32) -> String {
     let is_private = |node: &NodeRecord| node.node.to_string().starts_with("netns:lr-");
     // The namespaces of a private lab are made anew by a run without a peer.
     if !(is_private(&first.dut) && is_private(&first.peer)) {
-        words.push(shell(&first.peer.node.to_string()));
+        match first.peers.as_slice() {
+            [] => words.push(shell(&first.peer.node.to_string())),
+            peers => words.extend(peers.iter().map(|p| shell(&p.node.to_string()))),
+        }
         words.push(format!("--dut {}", shell(&first.dut.node.to_string())));
         for (option, node) in [("--link", &first.dut), ("--peer-link", &first.peer)] {
             let link = node.environment.link.as_ref().filter(|l| !l.loopback);

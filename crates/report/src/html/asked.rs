@@ -7,6 +7,7 @@ use linerate_model::units::ByteCount;
 
 use super::Run;
 use super::factors::{Sample, phrase, varied};
+use crate::left_out_line;
 use crate::numbers;
 
 /// Lines about what a run was asked for: (what, its value).
@@ -17,7 +18,7 @@ pub(super) fn asked(run: &Run<'_>) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     let mut add = |name: &str, value: String| lines.push((name.to_owned(), value));
     add("workload", distinct(run.records.iter().map(|r| r.trial.workload.kind().name())));
-    add("between", format!("{} (dut) and {} (peer)", first.dut.node, first.peer.node));
+    add("between", between(run.records, first));
     let varied = varied(&samples);
     for factor in varied.iter().filter(|f| f.name != "workload") {
         let levels: Vec<&str> =
@@ -28,12 +29,15 @@ pub(super) fn asked(run: &Run<'_>) -> Vec<(String, String)> {
     }
     let fixed: Vec<String> = factor::levels(&first.trial)
         .into_iter()
-        .filter(|l| l.factor != "workload" && !matches!(l.value.as_str(), "default" | "false"))
+        .filter(|l| l.factor != "workload" && !factor::is_plain(&l.factor, &l.value))
         .filter(|l| !varied.iter().any(|f| f.name == l.factor))
         .map(|l| phrase(&l.factor, &l.value))
         .collect();
     if !fixed.is_empty() {
         add("the same in all", fixed.join(", "));
+    }
+    for one in run.left_out {
+        add("left out", left_out_line(one));
     }
     add("how often", how_often(run.records, first));
     add("when", when(run.records));
@@ -41,6 +45,17 @@ pub(super) fn asked(run: &Run<'_>) -> Vec<(String, String)> {
         add("seed of the order", seed.to_string());
     }
     lines
+}
+
+fn between(records: &[Record], first: &Record) -> String {
+    let most = records.iter().max_by_key(|r| r.peers.len()).unwrap_or(first);
+    match most.peers.as_slice() {
+        [] => format!("{} (dut) and {} (peer)", first.dut.node, first.peer.node),
+        peers => {
+            let peers: Vec<String> = peers.iter().map(|p| p.node.to_string()).collect();
+            format!("{} (dut) and {} (peers)", first.dut.node, peers.join(", "))
+        }
+    }
 }
 
 fn how_often(records: &[Record], first: &Record) -> String {

@@ -13,8 +13,8 @@ use crate::numbers;
 /// Names with values.
 type Facts = Vec<(String, String)>;
 
-/// A node of a record.
-type End = fn(&Record) -> &NodeRecord;
+/// A node of a record; none where it took no part.
+type End = Box<dyn Fn(&Record) -> Option<&NodeRecord>>;
 
 /// The environment as a table: a row for each fact, a column for each node of each run.
 pub(super) struct EnvironmentTable {
@@ -42,13 +42,14 @@ impl EnvironmentTable {
         let mut nodes = Vec::new();
         let mut columns: Vec<Vec<Facts>> = Vec::new();
         for run in runs.iter().filter(|r| !r.records.is_empty()) {
-            let ends: [(&str, End); 2] = [("dut", |r| &r.dut), ("peer", |r| &r.peer)];
-            for (side, node) in ends {
+            for (side, node) in ends(run.records) {
                 let run_name = if runs.len() > 1 { format!("{}: ", run.name) } else { String::new() };
-                nodes.push(format!("{run_name}{side} ({})", node(&run.records[0]).node));
+                let Some(first) = run.records.iter().find_map(&node) else { continue };
+                nodes.push(format!("{run_name}{side} ({})", first.node));
                 let mut distinct: Vec<(&Environment, Facts)> = Vec::new();
                 for record in run.records {
-                    let known = (&node(record).environment, settings(side, record));
+                    let Some(node) = node(record) else { continue };
+                    let known = (&node.environment, settings(side, record));
                     if !distinct.contains(&known) {
                         distinct.push(known);
                     }
@@ -73,6 +74,18 @@ impl EnvironmentTable {
         });
         Self { nodes, facts: facts.collect() }
     }
+}
+
+/// The dut, and the peer or each of several.
+fn ends(records: &[Record]) -> Vec<(&'static str, End)> {
+    let most = records.iter().map(|r| r.peers.len()).max().unwrap_or_default();
+    let peer = |at: usize| -> End {
+        Box::new(
+            move |r: &Record| if at == 0 && r.peers.is_empty() { Some(&r.peer) } else { r.peers.get(at) },
+        )
+    };
+    let dut: End = Box::new(|r: &Record| Some(&r.dut));
+    std::iter::once(("dut", dut)).chain((0..most.max(1)).map(|at| ("peer", peer(at)))).collect()
 }
 
 impl EnvironmentTable {

@@ -109,7 +109,12 @@ pub(super) fn page(runs: &[Run<'_>], options: &HtmlOptions<'_>) -> String {
     let runs: Vec<Run<'_>> = runs
         .iter()
         .zip(&in_order)
-        .map(|(run, records)| Run { name: run.name.clone(), records, command: run.command.clone() })
+        .map(|(run, records)| Run {
+            name: run.name.clone(),
+            records,
+            command: run.command.clone(),
+            left_out: run.left_out,
+        })
         .collect();
     let runs = runs.as_slice();
     let all: Vec<Record> = runs.iter().flat_map(|r| r.records).cloned().collect();

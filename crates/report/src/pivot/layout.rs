@@ -127,7 +127,8 @@ impl<'a> Layout<'a> {
 
 /// Whether so many combinations of levels did not run that tables of them would be mostly empty.
 fn is_sparse(records: &[&Record], varied: &[String]) -> bool {
-    let product: usize = varied.iter().map(|name| levels_of(records.iter().copied(), name).len()).product();
+    let count = |name: &String| combinations(records, std::slice::from_ref(name)).len();
+    let product: usize = varied.iter().map(count).product();
     product > 2 * combinations(records, varied).len()
 }
 
@@ -149,11 +150,17 @@ fn complete<'a>(records: &[&'a Record]) -> Vec<&'a Record> {
 fn varied(records: &[&Record]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for level in records.iter().flat_map(|r| factor::levels(&r.trial)) {
-        if !names.contains(&level.factor) && levels_of(records.iter().copied(), &level.factor).len() > 1 {
+        if !names.contains(&level.factor) && varies(records.iter().copied(), &level.factor) {
             names.push(level.factor);
         }
     }
     names
+}
+
+/// Whether a factor takes several levels. A setting that some trials leave as it was is varied too.
+pub(super) fn varies<'a>(records: impl Iterator<Item = &'a Record> + Clone, name: &str) -> bool {
+    let lacking = || records.clone().any(|r| factor::level(&r.trial, name).is_none());
+    levels_of(records.clone(), name).len() > 1 || (name.contains('.') && lacking())
 }
 
 /// The levels of a factor in the order of the records; a workload that does not know it has none.
@@ -198,8 +205,7 @@ fn title(records: &[&Record], above: &[String], values: &[String]) -> Vec<String
     for level in factor::levels(&records[0].trial) {
         let (name, value) = (level.factor.as_str(), level.value.as_str());
         let silent = name == "workload" || above.iter().any(|a| a == name);
-        let default = matches!(value, "default" | "false") || (name == "send" && value == "write");
-        if silent || default || levels_of(records.iter().copied(), name).len() > 1 {
+        if silent || factor::is_plain(name, value) || varies(records.iter().copied(), name) {
             continue;
         }
         words.push(match (name, value) {

@@ -87,7 +87,7 @@ fn pages() -> Vec<(&'static str, String)> {
 }
 
 fn run<'a>(name: &str, records: &'a [Record]) -> Run<'a> {
-    Run { name: name.to_owned(), records, command: None }
+    Run { name: name.to_owned(), records, command: None, left_out: &[] }
 }
 
 fn fixture(name: &str) -> Vec<Record> {

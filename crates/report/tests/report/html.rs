@@ -12,7 +12,7 @@ use crate::samples::{Sample, hazard, record, sample, with_size};
 use crate::verdicts::verdict_table;
 
 fn run<'a>(name: &str, records: &'a [Record]) -> Run<'a> {
-    Run { name: name.to_owned(), records, command: None }
+    Run { name: name.to_owned(), records, command: None, left_out: &[] }
 }
 
 fn page(records: &[Record]) -> String {
@@ -87,7 +87,7 @@ fn strangers_bytes_stay_text() {
     verdicts.rows[0].metric = evil.to_owned();
     let options =
         HtmlOptions { title: Some(evil.to_owned()), verdicts: Some(&verdicts), ..HtmlOptions::default() };
-    let run = Run { name: evil.to_owned(), records: &records, command: Some(evil.to_owned()) };
+    let run = Run { name: evil.to_owned(), records: &records, command: Some(evil.to_owned()), left_out: &[] };
     let page = html(&[run, self::run("other", &records)], &options);
     assert!(page.contains("alert("), "it is shown");
     assert!(!page.contains("<script"), "as text");

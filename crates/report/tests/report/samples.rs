@@ -44,6 +44,7 @@ pub(crate) fn trial(workload: Workload) -> Trial {
     Trial {
         workload,
         family: Family::V4,
+        peers: 1,
         streams: 1,
         amount: Amount::DurationNs(10 * SECOND_NS),
         warmup_ns: SECOND_NS,
@@ -172,6 +173,7 @@ pub(crate) fn record(sequence: u32, sample: &Sample) -> Record {
         outcome: sample.outcome,
         dut: node(sample, Side::Dut, dut),
         peer: node(sample, Side::Peer, peer),
+        peers: Vec::new(),
         clock: ClockSync {
             peer_minus_dut_ns: if sample.shared { 0 } else { -1_234_567 },
             uncertainty_ns: 21_300,

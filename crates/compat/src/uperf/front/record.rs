@@ -55,6 +55,7 @@ impl ProfileWatch {
             trial: Trial {
                 workload: Workload::Profile(ProfileRun { profile: profile.clone() }),
                 family: if is_v6 { Family::V6 } else { Family::V4 },
+                peers: 1,
                 streams: profile.strands(),
                 amount: Amount::Whole,
                 warmup_ns: 0,
