@@ -28,7 +28,7 @@ struct Bench {
 
 impl Bench {
     fn new(label: &str) -> Self {
-        let lab = PrivateLab::create(LabOptions { queues: None, mtu: None }).unwrap();
+        let lab = PrivateLab::create(LabOptions::default()).unwrap();
         let folder = std::env::temp_dir().join(format!("linerate-acts-{}-{label}", std::process::id()));
         Self { lab, folder }
     }
