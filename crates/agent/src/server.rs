@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ipnet::IpNet;
+use linerate_traffic::OpenProfile;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -300,6 +301,8 @@ pub struct OwnOptions {
     pub max_rate: Option<u64>,
     /// Secret that clients must know.
     pub secret: Option<Secret>,
+    /// What runs profiles here; `None` is nothing.
+    pub profiles: Option<OpenProfile>,
 }
 
 /// Serves linerate's own protocol: traffic only.
@@ -339,6 +342,7 @@ fn serve_own(stream: TcpStream, options: &OwnOptions) -> Result<(), String> {
     let (reader, local) = prepare().map_err(|e: io::Error| format!("set up the connection: {e}"))?;
     let session = SessionOptions {
         traffic_only: true,
+        profiles: options.profiles,
         secret: options.secret.clone(),
         max_duration: options.max_duration,
         max_rate: options.max_rate,

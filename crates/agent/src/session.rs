@@ -11,6 +11,7 @@ use linerate_link::{inventory, links, route, settings};
 use linerate_model::environment::LinkInfo;
 use linerate_model::trial::{Amount, Side};
 use linerate_sys::{clock, ethtool_memory};
+use linerate_traffic::OpenProfile;
 
 use crate::auth::{self, Prover, Secret};
 use crate::bench::Bench;
@@ -50,6 +51,8 @@ pub struct SessionOptions {
     pub reached_at: Option<IpAddr>,
     /// What the session changes on its node; put back at its end.
     pub changes: NodeChanges,
+    /// What runs profiles here; `None` is nothing.
+    pub profiles: Option<OpenProfile>,
 }
 
 /// Why a session ended badly.
@@ -311,7 +314,7 @@ impl<W: Write + Send> Session<'_, W> {
             }
             self.trial_deadline = Some(Instant::now() + most + TRIAL_OVERHEAD);
         }
-        match OpenTrial::open(prepare) {
+        match OpenTrial::open(prepare, self.options.profiles) {
             Ok(trial) => {
                 let reply = Reply::Prepared { ports: trial.ports(), link: trial.link().map(str::to_owned) };
                 self.trial = Some(trial);

@@ -7,8 +7,9 @@ use linerate_link::links;
 use linerate_meter::Meter;
 use linerate_model::reading::Reading;
 use linerate_model::trial::{Side, Trial};
+use linerate_model::workload::Workload;
 use linerate_sys::{affinity, sockopt};
-use linerate_traffic::{Endpoint, Token, TrafficError, TrialSide};
+use linerate_traffic::{Endpoint, Mover, OpenProfile, Token, TrafficError, TrialSide};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::auth;
@@ -47,7 +48,7 @@ impl TrialFailure {
 #[derive(Debug)]
 pub struct OpenTrial {
     trial: Trial,
-    endpoint: Option<Endpoint>,
+    endpoint: Option<Box<dyn Mover>>,
     meter: Meter,
     link: Option<String>,
     watch: LinkWatch,
@@ -55,11 +56,11 @@ pub struct OpenTrial {
 }
 
 impl OpenTrial {
-    /// Opens the endpoint: listens, or connects.
+    /// Opens the endpoint: listens, or connects. `profiles` is what runs profiles here.
     ///
     /// # Errors
     /// Where the request makes no sense on this machine, or the kernel or the network refuses.
-    pub fn open(prepare: Prepare) -> Result<Self, TrialFailure> {
+    pub fn open(prepare: Prepare, profiles: Option<OpenProfile>) -> Result<Self, TrialFailure> {
         check_cpus(&prepare.trial, prepare.side)?;
         let address = prepare.local.ok_or_else(|| TrialFailure::usage("no address to test with"))?;
         let link = match prepare.link {
@@ -72,14 +73,17 @@ impl OpenTrial {
             token: token(&prepare.token)?,
             local: socket_address(address, prepare.scope_id),
         };
-        let opened = match (prepare.side, &prepare.remote) {
-            (Side::Peer, _) => Endpoint::listen(&side),
-            (Side::Dut, Some(remote)) => {
-                Endpoint::connect(&side, socket_address(remote.address, prepare.scope_id), &remote.ports)
-            }
-            (Side::Dut, None) => {
-                return Err(TrialFailure::usage("the dut needs to know where the peer listens"));
-            }
+        let remote = prepare
+            .remote
+            .as_ref()
+            .map(|remote| (socket_address(remote.address, prepare.scope_id), remote.ports.as_slice()));
+        if prepare.side == Side::Dut && remote.is_none() {
+            return Err(TrialFailure::usage("the dut needs to know where the peer listens"));
+        }
+        let opened = match (&side.trial.workload, profiles) {
+            (Workload::Profile(_), Some(open)) => open(&side, prepare.side, remote),
+            (Workload::Profile(_), None) => return Err(TrialFailure::usage("this agent runs no profiles")),
+            _ => open_endpoint(&side, remote),
         };
         let endpoint = opened.map_err(explain)?;
         let watch = LinkWatch::new(link.clone());
@@ -98,7 +102,7 @@ impl OpenTrial {
 
     /// Ports that the other node is to connect to.
     pub fn ports(&self) -> Vec<u16> {
-        self.endpoint.as_ref().map(|e| e.ports().to_vec()).unwrap_or_default()
+        self.endpoint.as_ref().map(|e| e.ports()).unwrap_or_default()
     }
 
     /// The link that the reading will be of.
@@ -126,8 +130,15 @@ impl OpenTrial {
     ) -> Result<(), TrialFailure> {
         let endpoint = self.endpoint.as_mut().ok_or_else(over)?;
         let interval_ns = self.trial.interval_ns;
-        let samples =
-            window::run(endpoint, &mut self.meter, &mut self.watch, schedule, interval_ns, control, say)?;
+        let samples = window::run(
+            endpoint.as_mut(),
+            &mut self.meter,
+            &mut self.watch,
+            schedule,
+            interval_ns,
+            control,
+            say,
+        )?;
         self.samples = Some(samples);
         say(&Reply::WindowClosed);
         Ok(())
@@ -153,8 +164,8 @@ impl OpenTrial {
         Ok(reading::reading(samples, endpoint.finish(expected)))
     }
 
-    fn endpoint(&mut self) -> Result<&mut Endpoint, TrialFailure> {
-        self.endpoint.as_mut().ok_or_else(over)
+    fn endpoint(&mut self) -> Result<&mut (dyn Mover + 'static), TrialFailure> {
+        self.endpoint.as_deref_mut().ok_or_else(over)
     }
 }
 
@@ -171,6 +182,17 @@ pub fn check(trial: &Trial, side: Side) -> Result<(), TrialFailure> {
     let scratch = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))
         .map_err(|e| TrialFailure::network(format!("create a socket: {e}")))?;
     sockopt::set_congestion(&scratch, name).map_err(|e| explain(e.into()))
+}
+
+fn open_endpoint(
+    side: &TrialSide,
+    remote: Option<(SocketAddr, &[u16])>,
+) -> Result<Box<dyn Mover>, TrafficError> {
+    let endpoint = match remote {
+        None => Endpoint::listen(side)?,
+        Some((address, ports)) => Endpoint::connect(side, address, ports)?,
+    };
+    Ok(Box::new(endpoint))
 }
 
 fn over() -> TrialFailure {

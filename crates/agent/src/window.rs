@@ -7,7 +7,7 @@ use linerate_link::links;
 use linerate_meter::Meter;
 use linerate_model::reading::IntervalReading;
 use linerate_sys::clock;
-use linerate_traffic::{Endpoint, Phase, Snapshot};
+use linerate_traffic::{Mover, Phase, Snapshot};
 
 use crate::protocol::{Reply, Schedule};
 use crate::reading::{self, Boundary, Instant, interval};
@@ -98,7 +98,7 @@ pub struct Samples {
 /// # Errors
 /// Where a stream failed, a counter could not be read, or the controller is gone.
 pub fn run(
-    endpoint: &mut Endpoint,
+    endpoint: &mut dyn Mover,
     meter: &mut Meter,
     link: &mut LinkWatch,
     schedule: Schedule,
@@ -192,7 +192,7 @@ impl Progress {
 }
 
 struct WindowRun<'a> {
-    endpoint: &'a mut Endpoint,
+    endpoint: &'a mut dyn Mover,
     meter: &'a mut Meter,
     link: &'a mut LinkWatch,
     progress: Progress,

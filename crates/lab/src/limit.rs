@@ -70,11 +70,13 @@ impl<'a> View<'a> {
     }
 
     fn sender_busy(&self) -> f64 {
-        busiest_thread(&self.sender.reading, &["send", "request"]).max(self.softirq_bound(self.sender))
+        busiest_thread(&self.sender.reading, &["send", "request", "strand"])
+            .max(self.softirq_bound(self.sender))
     }
 
     fn receiver_busy(&self) -> f64 {
-        busiest_thread(&self.receiver.reading, &["receive", "respond"]).max(self.softirq_bound(self.receiver))
+        busiest_thread(&self.receiver.reading, &["receive", "respond", "strand"])
+            .max(self.softirq_bound(self.receiver))
     }
 
     /// How busy a node's fullest CPU was, where softirqs filled it; 0 where none was full, or the kernel is shared and the

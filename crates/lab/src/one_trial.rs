@@ -21,6 +21,8 @@ use crate::together;
 
 /// Time between the last preparation and the start of traffic: all nodes must have heard by then.
 const LEAD_NS: u64 = 20_000_000;
+/// The same for a profile.
+const PROFILE_LEAD_NS: u64 = 100_000_000;
 /// How much longer than planned a node may take to close its window.
 const GRACE: Duration = Duration::from_secs(15);
 /// How long one round over the nodes takes while they have nothing to say. A signal may wait so long; shorter rounds would
@@ -122,7 +124,9 @@ impl OneTrial<'_> {
         }
         // As long again for each node to hear of it, and as much to spare.
         let round_trips_ns = u64::try_from(asked.elapsed().as_nanos()).unwrap_or(u64::MAX / 8);
-        let start_ns = dut_ns + LEAD_NS + 3 * round_trips_ns;
+        // A profile's peer hears of the start over a connection of its own.
+        let lead_ns = if self.trial.amount == Amount::Whole { PROFILE_LEAD_NS } else { LEAD_NS };
+        let start_ns = dut_ns + lead_ns + 3 * round_trips_ns;
         let window_start_ns = start_ns + self.trial.warmup_ns;
         let window_end_ns = match self.trial.amount {
             Amount::DurationNs(ns) => Some(window_start_ns + ns),

@@ -182,6 +182,9 @@ pub(crate) struct TrafficArgs {
     /// tcp-stream, tcp-reverse, tcp-bidir, tcp-rr, tcp-crr, udp-stream, udp-rr; all where none is named.
     #[arg(short, long, value_name = "WORKLOAD", value_delimiter = ',')]
     pub(crate) workload: Vec<String>,
+    /// A uperf profile as a workload; its hosts are the peer. May be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Vec<PathBuf>,
     /// Bytes a call of streams (TCP: 128K; UDP: what fills a packet).
     #[arg(long, value_name = "SIZES")]
     pub(crate) size: Option<String>,

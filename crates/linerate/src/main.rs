@@ -15,6 +15,7 @@ mod options;
 mod output;
 mod plan_text;
 mod private;
+mod profile_file;
 mod progress;
 mod reach;
 mod references;

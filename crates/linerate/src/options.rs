@@ -39,7 +39,7 @@ pub(crate) const NAMES: [&str; 20] = [
 /// Says what is wrong with the text, without the option's name.
 pub(crate) fn set(experiment: &mut Experiment, name: &str, text: &str) -> Result<(), String> {
     match name {
-        "workload" => experiment.workloads = list(text)?,
+        "workload" => experiment.workloads = workloads(text)?,
         "family" => experiment.families = words(text).map(family).collect::<Result<_, _>>()?,
         "size" => experiment.sizes = sizes(text)?,
         "peers" => experiment.peers = numbers(text)?,
@@ -99,6 +99,14 @@ pub(crate) fn add_setting(experiment: &mut Experiment, text: &str) -> Result<(),
     }
     experiment.settings.push(SettingFactor { key: key.to_owned(), values });
     Ok(())
+}
+
+fn workloads(text: &str) -> Result<Vec<WorkloadKind>, String> {
+    let all: Vec<WorkloadKind> = list(text)?;
+    if all.contains(&WorkloadKind::Profile) {
+        return Err("a profile is run with --profile FILE".to_owned());
+    }
+    Ok(all)
 }
 
 fn offered() -> String {

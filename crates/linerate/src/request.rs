@@ -10,7 +10,7 @@ use linerate_model::workload::WorkloadKind;
 use crate::asked::{Asked, DEFAULT_SETTLE_NS, NodesAsked};
 use crate::cli::{AbArgs, NodeArgs, RepeatArgs, RunArgs, TimingArgs, TrafficArgs};
 use crate::failure::Failure;
-use crate::{experiment_file, options};
+use crate::{experiment_file, options, profile_file};
 
 /// Window of each trial of the quick suite: with warm-up and overhead 14 trials take about half a minute.
 const QUICK: Timing = Timing { duration_ns: 1_500_000_000, warmup_ns: 300_000_000, interval_ns: None };
@@ -43,8 +43,8 @@ pub(crate) fn asked(args: &RunArgs) -> Result<Asked, Failure> {
 
 /// What `linerate ab` is asked for; what ends it is the caller's.
 pub(crate) fn asked_for_ab(args: &AbArgs) -> Result<Asked, Failure> {
-    if args.traffic.workload.is_empty() {
-        return Err(Failure::usage("ab needs a workload: -w tcp-stream"));
+    if args.traffic.workload.is_empty() && args.traffic.profile.is_empty() {
+        return Err(Failure::usage("ab needs a workload: -w tcp-stream, or --profile FILE"));
     }
     let mut asked = from_options(&args.traffic)?;
     override_nodes(&mut asked.nodes, &args.nodes, &args.peer);
@@ -56,7 +56,7 @@ pub(crate) fn asked_for_ab(args: &AbArgs) -> Result<Asked, Failure> {
 
 /// What the options of traffic ask for; the quick suite where no workload is named.
 pub(crate) fn from_options(traffic: &TrafficArgs) -> Result<Asked, Failure> {
-    let quick = traffic.workload.is_empty();
+    let quick = traffic.workload.is_empty() && traffic.profile.is_empty();
     let mut experiment = Experiment::default();
     if quick {
         experiment.workloads = WorkloadKind::ALL.to_vec();
@@ -64,6 +64,11 @@ pub(crate) fn from_options(traffic: &TrafficArgs) -> Result<Asked, Failure> {
     }
     for (name, text) in given(traffic) {
         options::set(&mut experiment, name, &text).map_err(|e| Failure::usage(format!("--{name}: {e}")))?;
+    }
+    if !traffic.profile.is_empty() {
+        experiment.workloads.push(WorkloadKind::Profile);
+        experiment.profiles =
+            traffic.profile.iter().map(|path| profile_file::read(path)).collect::<Result<_, _>>()?;
     }
     for text in &traffic.set {
         options::add_setting(&mut experiment, text).map_err(|e| Failure::usage(format!("--set: {e}")))?;
@@ -112,7 +117,8 @@ fn given(traffic: &TrafficArgs) -> Vec<(&'static str, String)> {
 
 fn first_traffic_option(traffic: &TrafficArgs) -> Option<&'static str> {
     let set = (!traffic.set.is_empty()).then_some("set");
-    given(traffic).first().map(|(name, _)| *name).or(set)
+    let profile = (!traffic.profile.is_empty()).then_some("profile");
+    given(traffic).first().map(|(name, _)| *name).or(profile).or(set)
 }
 
 fn override_nodes(nodes: &mut NodesAsked, args: &NodeArgs, peers: &[NodeUrl]) {

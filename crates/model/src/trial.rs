@@ -172,8 +172,20 @@ impl Trial {
     pub fn check(&self) -> Result<(), TrialError> {
         let name = self.workload.kind().name();
         let not_with = |option, why| Err(TrialError::NotWith { option, workload: name, why });
-        if self.workload.kind() == WorkloadKind::Profile && self.amount != Amount::Whole {
-            return not_with("-t, --bytes or --transactions", "the profile says itself when it ends");
+        if let Workload::Profile(run) = &self.workload {
+            if self.amount != Amount::Whole {
+                return not_with("-t, --bytes or --transactions", "the profile says itself when it ends");
+            }
+            if self.pin != Pinning::default() || self.verify_seed.is_some() {
+                return not_with("--pin or --verify", "strands are not pinned, and their payload is zeros");
+            }
+            check_count("nthreads of all groups", run.profile.strands().into(), 1, MAX_STREAMS.into())?;
+            check_count(
+                "--streams",
+                self.streams.into(),
+                run.profile.strands().into(),
+                run.profile.strands().into(),
+            )?;
         }
         check_count("--peers", u64::from(self.peers), 1, u64::from(MAX_PEERS))?;
         check_count("--streams", u64::from(self.streams), 1, u64::from(MAX_STREAMS))?;

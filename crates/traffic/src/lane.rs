@@ -24,6 +24,8 @@ pub enum Role {
     Request,
     /// Answers requests.
     Respond,
+    /// Does what a profile says.
+    Strand,
 }
 
 impl Role {
@@ -34,6 +36,7 @@ impl Role {
             Self::Receive => "receive",
             Self::Request => "request",
             Self::Respond => "respond",
+            Self::Strand => "strand",
         }
     }
 

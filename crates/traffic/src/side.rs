@@ -33,7 +33,7 @@ impl Token {
     }
 
     /// Whether `candidate` is this token or its beginning. Takes the same time wherever they differ.
-    pub(crate) fn matches(&self, candidate: &[u8]) -> bool {
+    pub fn matches(&self, candidate: &[u8]) -> bool {
         constant_time_equal(candidate, &self.0[..candidate.len().min(Self::LEN)])
     }
 

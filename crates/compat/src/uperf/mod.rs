@@ -8,6 +8,7 @@ pub mod slave;
 mod strand;
 mod text;
 pub mod wire;
+pub mod workload;
 
 pub use linerate_model::profile as workorder;
 

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use linerate_agent::changes::NodeChanges;
 use linerate_agent::session::{self, SessionOptions};
+use linerate_compat::uperf::workload;
 use linerate_model::exit::ExitCode;
 use linerate_sys::netns::{self, NetnsError};
 use nix::libc::EPERM;
@@ -20,7 +21,11 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode, Failure> {
     if let Some(name) = &args.netns {
         enter(name)?;
     }
-    let options = SessionOptions { reached_at: reached_at(), ..SessionOptions::default() };
+    let options = SessionOptions {
+        reached_at: reached_at(),
+        profiles: Some(workload::open),
+        ..SessionOptions::default()
+    };
     end_orderly(options.changes.clone())?;
     session::serve(std::io::stdin(), std::io::stdout(), &options).map_err(Failure::node)?;
     Ok(ExitCode::Good)

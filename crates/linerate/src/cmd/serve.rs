@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use linerate_agent::auth::Secret;
 use linerate_agent::server::{self, Admission, Door, ListenError, OwnOptions, ServerEvent};
+use linerate_compat::uperf::workload;
 use linerate_model::exit::ExitCode;
 use linerate_model::units::{Rate, RateUnit, parse_seconds_ns};
 
@@ -64,7 +65,12 @@ fn admission(args: &ServeArgs) -> Result<Admission, Failure> {
 
 fn doors(args: &ServeArgs, admission: &Admission, limits: &Limits) -> Result<Vec<Door>, Failure> {
     let secret = args.secret_file.as_deref().map(Secret::from_file).transpose().map_err(Failure::usage)?;
-    let own = OwnOptions { max_duration: limits.max_duration, max_rate: limits.max_rate, secret };
+    let own = OwnOptions {
+        max_duration: limits.max_duration,
+        max_rate: limits.max_rate,
+        secret,
+        profiles: Some(workload::open),
+    };
     let mut handed = Handed::take()?;
     let mut doors = Vec::new();
     for (protocol, port) in args.protocols.chosen()? {

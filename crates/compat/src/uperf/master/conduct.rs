@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// By how much slaves hear of a transaction before the master's strands begin it: their strands must not take what belongs
 /// to it for the end of the last one.
-const HEADWAY: Duration = Duration::from_millis(50);
+pub(crate) const HEADWAY: Duration = Duration::from_millis(50);
 
 /// Silence after which a strand whose time is over no longer waits for the other end.
 const STALL_NS: u64 = 250_000_000;
@@ -52,6 +52,8 @@ pub(crate) struct Conductor<'a> {
     pub(crate) interval: Duration,
     pub(crate) interrupted: &'a AtomicBool,
     pub(crate) tell: &'a mut dyn FnMut(RunEvent),
+    /// What is called before the transaction of this index is begun.
+    pub(crate) hold: Option<(u32, &'a dyn Fn())>,
     pub(crate) transactions: Vec<TransactionResult>,
     /// Of each group: the transaction that it is in, and when that is to end.
     pub(crate) timers: Vec<(u32, Timer)>,
@@ -86,6 +88,9 @@ impl Conductor<'_> {
             if let Some(current) = current.take() {
                 self.end(&current);
                 thread::sleep(PAUSE);
+            }
+            if let Some((_, hold)) = self.hold.filter(|(at, _)| *at == index) {
+                hold();
             }
             for control in self.controls.iter_mut() {
                 let host = control.host.clone();

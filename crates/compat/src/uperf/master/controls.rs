@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use socket2::{Domain, Socket, Type};
+
 use crate::uperf::master::machine::{MasterEvent, MasterMachine};
 use crate::uperf::master::probe;
 use crate::uperf::master::run::MasterError;
@@ -28,6 +30,25 @@ pub(crate) struct Control {
     machine: MasterMachine,
 }
 
+/// How a master gets in where a slave lets nobody in who does not know a token.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// Own address.
+    pub(crate) from: IpAddr,
+    /// The first bytes of each control connection.
+    pub(crate) token: Vec<u8>,
+}
+
+fn open(address: SocketAddr, entry: Option<&Entry>) -> io::Result<TcpStream> {
+    let Some(entry) = entry else { return TcpStream::connect_timeout(&address, CONNECT_LIMIT) };
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.bind(&SocketAddr::new(entry.from, 0).into())?;
+    socket.connect_timeout(&address.into(), CONNECT_LIMIT)?;
+    let mut stream = TcpStream::from(socket);
+    stream.write_all(&entry.token)?;
+    Ok(stream)
+}
+
 impl Control {
     /// Connects to `host` for a group, and finds out the slave's layout unless it is given.
     pub(crate) fn connect(
@@ -36,11 +57,12 @@ impl Control {
         host: &str,
         port: u16,
         layout: Option<Layout>,
+        entry: Option<&Entry>,
     ) -> Result<Self, MasterError> {
         let fail = |cause: io::Error| MasterError::Connect { host: host.to_owned(), port, cause };
         let mut last = io::Error::new(io::ErrorKind::NotFound, "no address");
         for address in (host, port).to_socket_addrs().map_err(fail)? {
-            match TcpStream::connect_timeout(&address, CONNECT_LIMIT) {
+            match open(address, entry) {
                 Ok(stream) => return Self::over(stream, index, group, host, address, layout).map_err(fail),
                 Err(cause) => last = cause,
             }
@@ -181,13 +203,14 @@ pub(crate) fn connect_all(
     groups: &[Arc<Group>],
     port: u16,
     layout: Option<Layout>,
+    entry: Option<&Entry>,
 ) -> Result<Vec<Control>, MasterError> {
     let mut controls: Vec<Control> = Vec::new();
     let mut known: Vec<(String, Layout)> = Vec::new();
     for (index, group) in groups.iter().enumerate() {
         for host in group.hosts() {
             let seen = known.iter().find(|(h, _)| h.eq_ignore_ascii_case(&host)).map(|(_, l)| *l);
-            let control = Control::connect(index, group, &host, port, layout.or(seen))?;
+            let control = Control::connect(index, group, &host, port, layout.or(seen), entry)?;
             known.push((host, control.machine.layout()));
             controls.push(control);
         }

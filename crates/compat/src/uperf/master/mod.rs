@@ -1,10 +1,10 @@
 //! The master: tells slaves what to do, does the other half, and gathers what both did.
 
-mod conduct;
-mod controls;
+pub(crate) mod conduct;
+pub(crate) mod controls;
 mod machine;
 mod probe;
-mod run;
+pub(crate) mod run;
 
 pub use machine::{MasterEvent, MasterMachine};
 pub use run::{

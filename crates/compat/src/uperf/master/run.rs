@@ -1,6 +1,7 @@
 //! A whole run of a profile.
 
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,7 +12,7 @@ use linerate_model::reading::StreamReading;
 use linerate_sys::clock;
 
 use crate::uperf::master::conduct::{Conductor, Halt};
-use crate::uperf::master::controls::{Control, connect_all};
+use crate::uperf::master::controls::{Control, Entry, connect_all};
 use crate::uperf::strand::{
     Durations, Gate, History, Listener, Remote, Side, Strand, StrandResult, Total, not_offered,
     open_listeners, ports_of,
@@ -163,6 +164,15 @@ pub struct Outcome {
     pub interrupted: bool,
 }
 
+/// What a master does in a trial, beside what it does as uperf.
+pub(crate) struct Led<'a> {
+    pub(crate) entry: Entry,
+    /// Hears of the strands' gates before they begin.
+    pub(crate) watch: &'a dyn Fn(&[Arc<Gate>]),
+    /// Is called before the transaction of this index is begun: the first that moves payload.
+    pub(crate) hold: (u32, &'a dyn Fn()),
+}
+
 /// Runs a profile; `tell` hears of its progress.
 ///
 /// # Errors
@@ -173,13 +183,28 @@ pub fn run_profile(
     interrupted: &AtomicBool,
     tell: &mut dyn FnMut(RunEvent),
 ) -> Result<Outcome, MasterError> {
+    run_led(profile, options, interrupted, tell, None)
+}
+
+/// As [`run_profile`], in a trial.
+pub(crate) fn run_led(
+    profile: &Profile,
+    options: &MasterOptions,
+    interrupted: &AtomicBool,
+    tell: &mut dyn FnMut(RunEvent),
+    led: Option<&Led<'_>>,
+) -> Result<Outcome, MasterError> {
     let begun_ns = clock::monotonic_ns();
     let groups: Vec<Arc<Group>> = profile.groups.iter().cloned().map(Arc::new).collect();
     check(&groups)?;
     let history = open_history(options)?;
-    let mut controls = connect_all(&groups, options.control_port, options.layout)?;
+    let mut controls = connect_all(&groups, options.control_port, options.layout, led.map(|l| &l.entry))?;
     let listeners = handshake(&groups, &mut controls)?;
     let gates: Vec<_> = groups.iter().map(|g| Arc::new(Gate::new(g.strands as usize))).collect();
+    if let Some(led) = led {
+        (led.watch)(&gates);
+    }
+    let from = led.map(|l| l.entry.from);
     let mut strands = Vec::new();
     for (index, listeners) in listeners.into_iter().enumerate() {
         let started = start(
@@ -188,7 +213,7 @@ pub fn run_profile(
             &gates[index],
             listeners,
             &controls,
-            (history.as_ref(), options.latencies),
+            (history.as_ref(), options.latencies, from),
         );
         match started {
             Ok(threads) => strands.push(threads),
@@ -211,6 +236,7 @@ pub fn run_profile(
         interval: options.interval,
         interrupted,
         tell,
+        hold: led.map(|l| l.hold),
         transactions: Vec::new(),
         timers: Vec::new(),
     };
@@ -286,7 +312,7 @@ fn start(
     gate: &Arc<Gate>,
     listeners: Vec<Vec<Listener>>,
     controls: &[Control],
-    (history, latencies): (Option<&Arc<History>>, bool),
+    (history, latencies, from): (Option<&Arc<History>>, bool, Option<IpAddr>),
 ) -> Result<Vec<JoinHandle<StrandResult>>, MasterError> {
     let mut threads = Vec::new();
     for (index, listeners) in listeners.into_iter().enumerate() {
@@ -294,6 +320,7 @@ fn start(
             host: control.host.clone(),
             address: control.address,
             ports: control.ports.get(index).copied().unwrap_or_default(),
+            from,
         });
         let strand = Strand {
             index,

@@ -9,7 +9,7 @@ use crate::uperf::wire::{
     Order, Phase, Ports, SLAVE_INFO_BYTES, TRANSACTION_BYTES, TransactionHead, WireError, decode_flowop,
     decode_ports, detect, encode_p2_ack,
 };
-use crate::uperf::workorder::{Group, Protocol};
+use crate::uperf::workorder::{Group, Kind, Protocol};
 
 /// Bytes of a first flowop by which layouts are told apart.
 const DETECT_BYTES: usize = 928;
@@ -290,6 +290,10 @@ impl SlaveMachine {
             Ok(flowop) => flowop,
             Err(e) => return Some(self.refuse_work(e)),
         };
+        // A master's sendfile is a slave's read: whoever asks for another wants to see our files.
+        if matches!(flowop.kind, Kind::Sendfile | Kind::Sendfilev) {
+            return Some(self.refuse_text("a slave sends no files".to_owned()));
+        }
         if flowop.kind.opens() && !flowop.protocol.is_offered() {
             let name = Protocol::title(flowop.protocol);
             return Some(self.refuse_text(format!("Unsupported protocol:{name}")));

@@ -4,4 +4,5 @@ mod machine;
 mod serve;
 
 pub use machine::{SlaveAction, SlaveMachine, Workorder};
+pub(crate) use serve::serve_watched;
 pub use serve::{Limits, SlaveSummary, serve_connection};

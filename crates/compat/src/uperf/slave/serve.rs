@@ -71,11 +71,25 @@ pub struct SlaveSummary {
 /// # Errors
 /// The control connection fails.
 pub fn serve_connection(stream: &TcpStream, limits: &Limits, stop: &AtomicBool) -> io::Result<SlaveSummary> {
+    serve_watched(stream, limits, stop, None)
+}
+
+/// Hears of the gate of the strands that a workorder made, before they begin.
+pub(crate) type GateWatch<'a> = &'a (dyn Fn(&Arc<Gate>) + Sync);
+
+/// As [`serve_connection`], for who wants to look at the strands meanwhile.
+pub(crate) fn serve_watched(
+    stream: &TcpStream,
+    limits: &Limits,
+    stop: &AtomicBool,
+    watch: Option<GateWatch<'_>>,
+) -> io::Result<SlaveSummary> {
     stream.set_read_timeout(Some(POLL))?;
     stream.set_nodelay(true)?;
     let mut session = Session {
         stream,
         limits,
+        watch,
         machine: SlaveMachine::new(limits.most_strands),
         running: None,
         summary: SlaveSummary::default(),
@@ -90,6 +104,7 @@ pub fn serve_connection(stream: &TcpStream, limits: &Limits, stop: &AtomicBool) 
 struct Session<'a> {
     stream: &'a TcpStream,
     limits: &'a Limits,
+    watch: Option<GateWatch<'a>>,
     machine: SlaveMachine,
     running: Option<Running>,
     summary: SlaveSummary,
@@ -218,6 +233,12 @@ impl Session<'_> {
                 host: peer.ip().to_string(),
                 address: peer.ip().to_canonical(),
                 ports: ports.get(index).copied().unwrap_or_default(),
+                from: self
+                    .stream
+                    .local_addr()
+                    .ok()
+                    .map(|a| a.ip().to_canonical())
+                    .filter(|_| self.watch.is_some()),
             };
             let strand = Strand {
                 index,
@@ -240,6 +261,9 @@ impl Session<'_> {
             }
         }
         self.summary.layout = self.machine.layout();
+        if let Some(watch) = self.watch {
+            watch(&gate);
+        }
         let started_ns = clock::monotonic_ns();
         let limit_ns = self.limits.max_duration.map_or(u64::MAX, |d| d.as_nanos() as u64);
         let deadline_ns = started_ns.saturating_add(limit_ns);

@@ -124,6 +124,20 @@ fn what_is_no_uperf_is_closed() {
 }
 
 #[test]
+fn a_workorder_that_wants_our_files_is_refused() {
+    let send = Flowop { kind: Kind::Sendfile, folder: "/etc".into(), ..Flowop::default() };
+    let transaction = Transaction { iterations: 1, flowops: vec![send], ..Transaction::default() };
+    let group = Group { transactions: vec![transaction], ..far_group() };
+    let order = Order::Little;
+    let mut machine = SlaveMachine::new(10);
+    let mut bytes = header(Layout::F, order, Phase::Two, 0);
+    bytes.extend(encode_workorder(&group, Layout::F, order));
+    let actions = machine.receive(&bytes);
+    let [SlaveAction::Send(ack), SlaveAction::Close] = &actions[..] else { panic!("{actions:?}") };
+    assert_eq!(decode_p2_ack(ack, order).unwrap().0.message, "a slave sends no files");
+}
+
+#[test]
 fn hostile_workorders_are_refused() {
     let order = Order::Little;
     let cases = [

@@ -219,7 +219,12 @@ fn accept_udp(
 }
 
 /// Opens a connection.
-pub(crate) fn connect(flowop: &Flowop, host: IpAddr, port: u16) -> Result<Link, Failure> {
+pub(crate) fn connect(
+    flowop: &Flowop,
+    host: IpAddr,
+    port: u16,
+    from: Option<IpAddr>,
+) -> Result<Link, Failure> {
     let to = SocketAddr::new(host, port);
     let name = flowop.protocol.title();
     let say = |e: io::Error| format!("{name}: Cannot connect to {}:{port} {e}", flowop.remote_host);
@@ -227,12 +232,14 @@ pub(crate) fn connect(flowop: &Flowop, host: IpAddr, port: u16) -> Result<Link, 
         Protocol::Tcp => {
             let socket = Socket::new(Domain::for_address(to), Type::STREAM, None).map_err(say)?;
             set_window(&socket, flowop).map_err(say)?;
+            bind_from(&socket, from).map_err(say)?;
             socket.connect_timeout(&to.into(), CONNECT_LIMIT).map_err(say)?;
             prepare_stream(socket.into(), flowop).map_err(say)
         }
         Protocol::Udp => {
             let socket = Socket::new(Domain::for_address(to), Type::DGRAM, None).map_err(say)?;
             set_window(&socket, flowop).map_err(say)?;
+            bind_from(&socket, from).map_err(say)?;
             socket.connect(&to.into()).map_err(say)?;
             let socket: UdpSocket = socket.into();
             socket.set_read_timeout(Some(TICK)).map_err(say)?;
@@ -245,6 +252,10 @@ pub(crate) fn connect(flowop: &Flowop, host: IpAddr, port: u16) -> Result<Link, 
         }
         other => Err(not_offered(other)),
     }
+}
+
+fn bind_from(socket: &Socket, from: Option<IpAddr>) -> io::Result<()> {
+    from.map_or(Ok(()), |address| socket.bind(&SocketAddr::new(address, 0).into()))
 }
 
 pub(crate) fn not_offered(protocol: Protocol) -> Failure {

@@ -90,7 +90,8 @@ impl<'a> Hands<'a> {
                     let host = &flowop.remote_host;
                     return Err(Halt::Failed(format!("{host} told no {} port", flowop.protocol.name())));
                 }
-                let link = connection::connect(flowop, remote.address, port).map_err(Halt::Failed)?;
+                let link =
+                    connection::connect(flowop, remote.address, port, remote.from).map_err(Halt::Failed)?;
                 self.opened(flowop, link);
             }
             Kind::Accept => {

@@ -23,8 +23,12 @@ pub(crate) struct Counters {
     iterations: AtomicU64,
     /// Kernel id of the strand's thread; 0 before it runs.
     tid: AtomicU64,
+    /// CPU time of its whole life, nanoseconds, once it is over.
+    cpu_ns: AtomicU64,
     /// When the last operation of the last transaction ended, on CLOCK_MONOTONIC.
     ended_ns: AtomicU64,
+    /// The same of the last transaction that moves payload.
+    payload_ended_ns: AtomicU64,
 }
 
 impl Counters {
@@ -46,6 +50,18 @@ impl Counters {
         self.tid.store(u64::try_from(tid).unwrap_or(0), Relaxed);
     }
 
+    pub(crate) fn tid(&self) -> u32 {
+        u32::try_from(self.tid.load(Relaxed)).unwrap_or(0)
+    }
+
+    pub(crate) fn set_cpu(&self, ns: u64) {
+        self.cpu_ns.store(ns, Relaxed);
+    }
+
+    pub(crate) fn cpu_ns(&self) -> u64 {
+        self.cpu_ns.load(Relaxed)
+    }
+
     /// What was moved each way, and the iterations of transactions that move payload.
     pub(crate) fn moved(&self) -> StreamCount {
         let flow = |bytes: &AtomicU64, calls: &AtomicU64| Flow {
@@ -63,8 +79,11 @@ impl Counters {
         add(&self.operations, 1);
     }
 
-    pub(crate) fn set_ended(&self, ns: u64) {
+    pub(crate) fn set_ended(&self, ns: u64, moved_payload: bool) {
         self.ended_ns.store(ns, Relaxed);
+        if moved_payload {
+            self.payload_ended_ns.store(ns, Relaxed);
+        }
     }
 
     pub(crate) fn total(&self) -> Total {
@@ -230,6 +249,11 @@ impl Gate {
     /// When the last operation of any strand's last transaction ended.
     pub(crate) fn ended_ns(&self) -> u64 {
         self.counters.iter().map(|c| c.ended_ns.load(Relaxed)).max().unwrap_or(0)
+    }
+
+    /// When the last operation of any strand's last transaction that moves payload ended.
+    pub(crate) fn payload_ended_ns(&self) -> u64 {
+        self.counters.iter().map(|c| c.payload_ended_ns.load(Relaxed)).max().unwrap_or(0)
     }
 
     pub(crate) fn total(&self) -> Total {

@@ -40,6 +40,8 @@ pub(crate) struct Remote {
     pub(crate) address: IpAddr,
     /// Its ports for this strand.
     pub(crate) ports: Ports,
+    /// Own address of connections to it; none leaves it to the kernel.
+    pub(crate) from: Option<IpAddr>,
 }
 
 /// All that a strand needs.
@@ -108,6 +110,7 @@ impl Strand {
         result.operations = total.operations;
         result.elapsed_ns = clock::monotonic_ns() - start_ns;
         result.failure.clone_from(&failure);
+        self.gate.counters[self.index].set_cpu(clock::thread_cpu_ns());
         self.gate.leave(self.index, failure);
         result
     }
@@ -128,7 +131,7 @@ impl Strand {
             };
             let outcome =
                 self.run_transaction(index, transaction, hands, &mut times, latencies.as_deref_mut());
-            self.gate.counters[self.index].set_ended(times.ended_ns);
+            self.gate.counters[self.index].set_ended(times.ended_ns, transaction.moves_payload());
             result.transactions.push(times);
             match outcome {
                 Ok(()) | Err(Halt::Stopped | Halt::Closed) => {}
