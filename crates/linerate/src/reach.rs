@@ -30,9 +30,14 @@ impl ReachArgs {
         if !url.is_managed() {
             return Err(Failure::usage(format!("{url}: a tcp: node does traffic only; use ssh:")));
         }
+        Ok(launch::connect(url, &self.options()?)?)
+    }
+
+    /// How nodes are to be reached.
+    pub(crate) fn options(&self) -> Result<LaunchOptions, Failure> {
         let program = std::env::current_exe()
             .map_err(|e| Failure::node(format!("find this program's own file: {e}")))?;
-        let options = LaunchOptions {
+        Ok(LaunchOptions {
             program,
             remote_program: self.remote_program.clone(),
             push: self.push,
@@ -40,8 +45,7 @@ impl ReachArgs {
             ssh_options: self.ssh_option.clone(),
             kernel: self.kernel.clone(),
             ..LaunchOptions::default()
-        };
-        Ok(launch::connect(url, &options)?)
+        })
     }
 }
 

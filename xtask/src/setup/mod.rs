@@ -9,7 +9,8 @@ mod sources;
 
 use std::{fs, path::Path, process::Command};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
+use linerate_agent::launch::vm::{fetch, kernel};
 use linerate_testkit::skip::find_tool;
 
 use self::needs::{CARGO_TOOLS, CargoTool, DEBIAN_PACKAGES, DebianPackage};
@@ -25,6 +26,7 @@ pub(crate) fn run() -> Result<()> {
         bail!("{} of {} packages are missing", packages.len(), DEBIAN_PACKAGES.len());
     }
     install_packages(&packages)?;
+    fetch_kernel()?;
     install_cargo_tools()
 }
 
@@ -34,9 +36,23 @@ pub(crate) fn run_for_tests() -> Result<()> {
     let packages = missing_packages();
     match obstacle() {
         Some(obstacle) if !packages.is_empty() => tell_missing(&packages, obstacle),
-        _ => install_packages(&packages)?,
+        _ => {
+            install_packages(&packages)?;
+            fetch_kernel()?;
+        }
     }
     install_cargo_tools()
+}
+
+/// Gets a kernel for guests, as `linerate vm fetch` does, where none is here.
+fn fetch_kernel() -> Result<()> {
+    if find_tool("apt-get").is_none() || !kernel::all().is_empty() {
+        return Ok(());
+    }
+    println!("fetch a kernel for guests");
+    let kernel = fetch::fetch(None).context("fetch a kernel for guests")?;
+    println!("  {} in {}", kernel.version, kernel::cache().display());
+    Ok(())
 }
 
 /// Why no package can be installed here.

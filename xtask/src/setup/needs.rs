@@ -42,6 +42,7 @@ pub(crate) const DEBIAN_PACKAGES: &[DebianPackage] = &[
         .serving(&["iperf3"]),
     main("iperf", "iperf", "tests: a second count"),
     main("chromium", "chromium", "tests: reports as a browser lays them out"),
+    main("qemu-system-x86", "qemu-system-x86_64", "tests: guests with emulated NICs"),
     main("nuttcp", "nuttcp", "benchmarks: a peer"),
     main("sockperf", "sockperf", "benchmarks: a peer"),
     main("qperf", "qperf", "benchmarks: a peer"),

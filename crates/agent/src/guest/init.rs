@@ -4,7 +4,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::sync::mpsc::{self, Sender};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use linerate_link::lab::{self, EndAddresses};
@@ -12,9 +14,8 @@ use linerate_link::{LinkError, in_netns, links};
 use linerate_sys::{SysError, boot, module, netns};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::wait::{WaitStatus, wait};
 
-use super::{GuestPlan, PEER_NETNS, PLAN, PROGRAM, PROMPT_PORT, PlannedEnd, PlannedModule, port_of};
+use super::{COMMAND, GuestPlan, PEER_NETNS, PLAN, PROGRAM, PROMPT_PORT, PlannedEnd, PlannedModule, port_of};
 
 /// How long a device may take to show after its driver was loaded.
 const DEVICE_LIMIT: Duration = Duration::from_secs(20);
@@ -43,12 +44,13 @@ pub enum InitError {
     /// A program could not be started.
     #[error("start {0}: {1}")]
     Start(String, io::Error),
-    /// An agent ended, and with it the guest.
-    #[error("an agent ended: {0}")]
-    AgentEnded(String),
+    /// What served a port ended, and with it the guest.
+    #[error("{0} ended: {1}")]
+    Ended(String, String),
 }
 
-/// Does what the plan says, then lives as long as all agents live. Says on the way what did not work and is not needed.
+/// Does what the plan says, then lives as long as all that it started. Says on the way what did not work and is not
+/// needed.
 ///
 /// # Errors
 /// Always, in the end: why the guest is to be switched off.
@@ -69,9 +71,58 @@ pub fn run(tell: &dyn Fn(&str)) -> Result<std::convert::Infallible, InitError> {
     for end in &plan.ends {
         set_up(end, tell)?;
     }
-    let agents = plan.ends.iter().map(start_agent).collect::<Result<Vec<_>, _>>()?;
-    start_prompt()?;
-    Err(InitError::AgentEnded(wait_for_one(&agents)))
+    let (say, heard) = mpsc::channel();
+    for end in plan.ends {
+        attend(port_of(end.side), move || agent(&end), &say)?;
+    }
+    if find_port(PROMPT_PORT).is_some() {
+        attend(PROMPT_PORT, prompt, &say)?;
+    }
+    drop(say);
+    Err(heard.recv().unwrap_or_else(|_| InitError::Missing("any port".to_owned())))
+}
+
+/// Serves a port with a program, on a thread of its own, and says how that ended.
+fn attend(
+    port: &'static str,
+    program: impl Fn() -> Command + Send + 'static,
+    say: &Sender<InitError>,
+) -> Result<(), InitError> {
+    let say = say.clone();
+    let serve = move || {
+        let why = serve_port(port, program()).unwrap_or_else(|error| error);
+        // Nobody hears a second end: the guest is about to be switched off.
+        let _ = say.send(why);
+    };
+    let spawned = thread::Builder::new().name(port.to_owned()).spawn(serve);
+    spawned.map(drop).map_err(|error| InitError::Start("a thread".to_owned(), error))
+}
+
+/// Starts the program once the host has something to say, and waits for its end. What it complains of goes to the console.
+fn serve_port(name: &str, mut program: Command) -> Result<InitError, InitError> {
+    let (port, again) = open_port(name)?;
+    if !wait_for_words(&port) {
+        return Ok(InitError::Ended(name.to_owned(), "the host hung up".to_owned()));
+    }
+    let started = program.stdin(port).stdout(again).spawn();
+    let mut child = started.map_err(|error| InitError::Start(name.to_owned(), error))?;
+    let status = child.wait().map_err(|error| InitError::Start(name.to_owned(), error))?;
+    Ok(InitError::Ended(name.to_owned(), status.to_string()))
+}
+
+fn agent(end: &PlannedEnd) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(["agent", "--stdio"]);
+    if end.apart {
+        command.args(["--netns", PEER_NETNS]);
+    }
+    command
+}
+
+fn prompt() -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args([COMMAND, "--prompt"]);
+    command
 }
 
 fn read_plan() -> Result<GuestPlan, InitError> {
@@ -120,35 +171,6 @@ fn link_with(mac: &str) -> Result<String, InitError> {
     })
 }
 
-/// Starts the agent of one end, on its port. Its complaints go to the console.
-fn start_agent(end: &PlannedEnd) -> Result<u32, InitError> {
-    let (port, again) = open_port(port_of(end.side))?;
-    let mut command = Command::new(PROGRAM);
-    command.args(["agent", "--stdio"]);
-    if end.apart {
-        command.args(["--netns", PEER_NETNS]);
-    }
-    let started = command.stdin(port).stdout(again).spawn();
-    started.map(|child| child.id()).map_err(|error| InitError::Start("the agent".to_owned(), error))
-}
-
-/// Starts the prompt where the host has a port for it.
-fn start_prompt() -> Result<(), InitError> {
-    if find_port(PROMPT_PORT).is_none() {
-        return Ok(());
-    }
-    let (port, again) = open_port(PROMPT_PORT)?;
-    let and_again = again.try_clone().map_err(|error| InitError::Start("the prompt".to_owned(), error))?;
-    Command::new(PROGRAM)
-        .args([super::COMMAND, "--prompt"])
-        .stdin(port)
-        .stdout(again)
-        .stderr(Stdio::from(and_again))
-        .spawn()
-        .map(drop)
-        .map_err(|error| InitError::Start("the prompt".to_owned(), error))
-}
-
 /// Opens a virtio-serial port once the host is there: until then a read would find its end.
 fn open_port(name: &str) -> Result<(File, File), InitError> {
     let what = format!("virtio-serial port {name}");
@@ -178,6 +200,21 @@ fn has_host(port: &File) -> bool {
     polled && fds[0].revents().is_some_and(|events| !events.contains(PollFlags::POLLHUP))
 }
 
+/// Waits until there is something to read; false where the host hung up first.
+fn wait_for_words(port: &File) -> bool {
+    loop {
+        let mut fds = [PollFd::new(port.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut fds, PollTimeout::NONE) {
+            Ok(_) => {
+                let events = fds[0].revents().unwrap_or(PollFlags::empty());
+                return events.contains(PollFlags::POLLIN) && !events.contains(PollFlags::POLLHUP);
+            }
+            Err(Errno::EINTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
 fn wait_for<T>(what: &str, look: impl Fn() -> Result<Option<T>, InitError>) -> Result<T, InitError> {
     let end = Instant::now() + DEVICE_LIMIT;
     loop {
@@ -187,20 +224,6 @@ fn wait_for<T>(what: &str, look: impl Fn() -> Result<Option<T>, InitError>) -> R
         if Instant::now() > end {
             return Err(InitError::Missing(what.to_owned()));
         }
-        std::thread::sleep(POLL);
-    }
-}
-
-/// Waits for the first agent to end; takes in every other child, as a first process must.
-fn wait_for_one(agents: &[u32]) -> String {
-    let is_agent =
-        |pid: nix::unistd::Pid| agents.iter().any(|agent| i64::from(*agent) == i64::from(pid.as_raw()));
-    loop {
-        match wait() {
-            Ok(WaitStatus::Exited(pid, code)) if is_agent(pid) => return format!("exit status {code}"),
-            Ok(WaitStatus::Signaled(pid, signal, _)) if is_agent(pid) => return format!("by {signal}"),
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(error) => return error.to_string(),
-        }
+        thread::sleep(POLL);
     }
 }

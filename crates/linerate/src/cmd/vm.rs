@@ -1,6 +1,6 @@
 //! `linerate vm`: emulated NICs with their real drivers.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use clap::{Args, Subcommand};
 use linerate_agent::launch::vm::{self, Kernel, Profile, fetch, kernel};
@@ -27,6 +27,13 @@ enum VmAction {
     },
     /// List the profiles, and the kernels that are here.
     List,
+    /// Boot a guest and take linerate's subcommands for it, a line each: a guest has no shell.
+    Shell {
+        /// Name of a profile, or its file.
+        profile: String,
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
     /// Boot a guest, show its link as the driver shows it, and end it.
     Boot {
         /// Name of a profile, or its file.
@@ -41,6 +48,7 @@ pub(crate) fn run(args: VmArgs) -> Result<ExitCode, Failure> {
         VmAction::Fetch { package } => get(package.as_deref()),
         VmAction::List => list(),
         VmAction::Boot { profile, reach } => boot(profile, &reach),
+        VmAction::Shell { profile, reach } => shell(&profile, &reach),
     }
 }
 
@@ -91,5 +99,25 @@ fn boot(profile: String, reach: &ReachArgs) -> Result<ExitCode, Failure> {
     let mut text = machine.unwrap_or_default();
     text.extend(found.iter().map(link_text::in_full));
     print(&text)?;
+    Ok(ExitCode::Good)
+}
+
+/// Lets stdin and stdout talk to the prompt in a guest, until either ends.
+fn shell(profile: &str, reach: &ReachArgs) -> Result<ExitCode, Failure> {
+    let guest = vm::boot(&vm::Order::hub(profile, &reach.options()?).with_prompt()).map_err(Failure::node)?;
+    let mut port = guest.take_prompt().map_err(Failure::node)?;
+    let mut to_guest = port.try_clone().map_err(|e| Failure::node(format!("use the guest's port: {e}")))?;
+    let forward = move || {
+        // An empty line makes the prompt show.
+        let copied =
+            to_guest.write_all(b"\n").and_then(|()| std::io::copy(&mut std::io::stdin(), &mut to_guest));
+        let _ = copied.and_then(|_| to_guest.write_all(b"exit\n"));
+    };
+    let started = std::thread::Builder::new().name("vm-stdin".to_owned()).spawn(forward);
+    started.map_err(|e| Failure::node(format!("start a thread: {e}")))?;
+    // The guest ends with its prompt, and QEMU with the guest.
+    std::io::copy(&mut port, &mut std::io::stdout()).map_err(|e| {
+        Failure::node(format!("{e}; {}", guest.machine().last_words(std::time::Duration::ZERO)))
+    })?;
     Ok(ExitCode::Good)
 }

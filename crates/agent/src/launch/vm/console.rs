@@ -36,6 +36,15 @@ impl Console {
         lines.split_off(lines.len().saturating_sub(count))
     }
 
+    /// The lines that tell most of a guest that failed, `count` at most: those from its panic on, else the last.
+    pub(super) fn telling(&self, count: usize) -> Vec<String> {
+        let mut lines = self.last(KEPT);
+        let from = lines.iter().rposition(|line| line.contains("Kernel panic"));
+        let mut lines = lines.split_off(from.unwrap_or(lines.len().saturating_sub(count)));
+        lines.truncate(count);
+        lines
+    }
+
     /// How many lines came until now; for [`Self::since`].
     pub(super) fn mark(&self) -> u64 {
         self.lines().count
@@ -98,6 +107,8 @@ mod tests {
         assert_eq!(console.since(mark), ["three", "four"]);
         console.follow(std::io::Cursor::new("x".repeat(5000) + "\n"));
         assert_eq!(console.last(1)[0].len(), LONGEST);
+        console.follow(&b"Kernel panic - x\na\nb\nc\n"[..]);
+        assert_eq!(console.telling(2), ["Kernel panic - x", "a"]);
         console.follow(std::io::Cursor::new("y\n".repeat(5000)));
         assert_eq!(console.last(9999).len(), KEPT);
     }

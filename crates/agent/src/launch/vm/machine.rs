@@ -223,11 +223,11 @@ impl Machine {
             Some(ended) => format!("the guest went down ({ended})"),
             None => format!("the guest is {}", self.status().unwrap_or_else(|_| "silent".to_owned())),
         };
-        let console = self.console(TOLD_LINES);
+        let console = self.0.console.telling(TOLD_LINES);
         if console.is_empty() {
             return format!("{state}; its console is empty");
         }
-        format!("{state}; its console ends with:\n  {}", console.join("\n  "))
+        format!("{state}; its console says:\n  {}", console.join("\n  "))
     }
 
     fn ask(&self, command: &str, arguments: &serde_json::Value) -> Result<()> {

@@ -54,6 +54,9 @@ pub struct Profile {
     /// Parameters of modules, as modprobe(8) takes them.
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
+    /// More words on the kernel's command line.
+    #[serde(default)]
+    pub kernel_arguments: Vec<String>,
     /// Pairs of queues, where the wire is a tap and the device takes a number; other devices have as many as CPUs.
     #[serde(default = "one")]
     pub queues: u32,

@@ -90,7 +90,7 @@ impl Machine<'_> {
         option("display", "none".to_owned());
         option("kernel", self.kernel_image.display().to_string());
         option("initrd", self.initramfs.display().to_string());
-        option("append", kernel_arguments());
+        option("append", kernel_arguments(&self.profile.kernel_arguments));
         self.channels(&mut option);
         self.network(&mut option);
         words.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(str::to_owned));
@@ -163,7 +163,7 @@ impl Machine<'_> {
 
 /// `panic=-1` with QEMU's `-no-reboot`: a guest that panics ends at once. The kernel's self-tests of ciphers, and waiting for
 /// a keyboard that is not there, would only take time.
-fn kernel_arguments() -> String {
+fn kernel_arguments(more: &[String]) -> String {
     let words = [
         "console=ttyS0",
         "loglevel=5",
@@ -175,7 +175,10 @@ fn kernel_arguments() -> String {
         "audit=0",
         "net.ifnames=0",
     ];
-    format!("{} rdinit={} -- {}", words.join(" "), guest::PROGRAM, guest::COMMAND)
+    let program = [format!("rdinit={}", guest::PROGRAM)];
+    // The last of several wins: a profile can replace any of ours.
+    let words: Vec<&str> = words.into_iter().chain(program.iter().chain(more).map(String::as_str)).collect();
+    format!("{} -- {}", words.join(" "), guest::COMMAND)
 }
 
 /// The QEMU on this machine: `LINERATE_QEMU`, or the one in `PATH`.
