@@ -1,6 +1,7 @@
 //! What a session has changed on its node. It goes back when the session ends, however it ends; after SIGKILL the journal
 //! has it, and the next linerate on the machine puts it back.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -77,14 +78,14 @@ impl NodeChanges {
         Ok(())
     }
 
-    /// Acts upon links, on top of what is in force.
+    /// Acts upon links, on top of what is in force; what waits, waits until it is told to give up.
     ///
     /// # Errors
     /// An act that makes no sense, and the kernel's refusal.
-    pub fn act(&self, act: &LinkAct) -> Result<(), LinkError> {
+    pub fn act(&self, act: &LinkAct, give_up: &AtomicBool) -> Result<(), LinkError> {
         if let LinkAct::AwaitCarrier { link, limit_ns } = act {
             // The state is not held meanwhile: a session that ends must be able to put back.
-            return links::wait_for_carrier(link, Duration::from_nanos(*limit_ns));
+            return await_carrier(link, Duration::from_nanos(*limit_ns), give_up);
         }
         self.state().more("links")?.act(act)
     }
@@ -149,6 +150,20 @@ impl State {
         let report = self.restore()?;
         let Some(not_back) = report.not_back.first() else { return Ok(()) };
         Err(LinkError::Invalid { what: "put back".to_owned(), why: not_back.to_string() })
+    }
+}
+
+/// Waits in steps, so that it can be given up.
+fn await_carrier(link: &str, limit: Duration, give_up: &AtomicBool) -> Result<(), LinkError> {
+    const STEP: Duration = Duration::from_millis(200);
+    let end = Instant::now() + limit;
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        match links::wait_for_carrier(link, left.min(STEP)) {
+            Err(LinkError::Timeout { .. }) if left > STEP && !give_up.load(Ordering::Relaxed) => {}
+            Err(LinkError::Timeout { what, .. }) => return Err(LinkError::Timeout { what, limit }),
+            outcome => return outcome,
+        }
     }
 }
 

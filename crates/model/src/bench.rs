@@ -91,7 +91,7 @@ pub enum BenchRequest {
         /// Waits at most so long for its end, nanoseconds.
         limit_ns: u64,
     },
-    /// Opens a socket. Answered by [`BenchReply::Opened`] or, with its port, [`BenchReply::FlowOpened`].
+    /// Opens a socket. Answered by [`BenchReply::FlowOpened`] with its port, 0 where it has none.
     OpenSocket(Box<SocketOptions>),
     /// Sends one datagram, or bytes of a stream. Answered by [`BenchReply::Sent`].
     SendSocket {
@@ -113,7 +113,7 @@ pub enum BenchRequest {
         /// Ends at the latest after so long, nanoseconds.
         limit_ns: u64,
     },
-    /// Sends ICMP echo requests and judges the replies. Answered by [`BenchReply::Echoes`].
+    /// Sends ICMP echo requests and judges the replies, for at most 600 s. Answered by [`BenchReply::Echoes`].
     Echo(EchoSpec),
     /// Attaches an XDP program, until it is closed. Answered by [`BenchReply::Opened`].
     AttachXdp(XdpSpec),

@@ -4,6 +4,7 @@
 use std::io::{self, IoSliceMut, Write};
 use std::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use linerate_model::bench::bytes::Bytes;
@@ -123,6 +124,21 @@ impl OpenSocket {
     /// # Errors
     /// What the kernel said when there was nothing to return; else that is told by the next call.
     pub fn receive(&mut self, most: usize, idle: Duration, limit: Duration) -> Result<Vec<Received>> {
+        self.receive_unless(most, idle, limit, &AtomicBool::new(false))
+    }
+
+    /// [`Self::receive`], ended when it is told to give up.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn receive_unless(
+        &mut self,
+        most: usize,
+        idle: Duration,
+        limit: Duration,
+        give_up: &AtomicBool,
+    ) -> Result<Vec<Received>> {
+        const LONGEST_WAIT: Duration = Duration::from_millis(50);
         let end = Instant::now() + limit;
         let mut quiet_end = Instant::now() + idle;
         let (mut all, mut bytes) = (Vec::new(), 0);
@@ -135,10 +151,11 @@ impl OpenSocket {
                 }
                 Ok(None) => {
                     let left = quiet_end.min(end).saturating_duration_since(Instant::now());
-                    if left.is_zero() {
+                    if left.is_zero() || give_up.load(Ordering::Relaxed) {
                         break;
                     }
-                    self.wait(left).map_err(|error| SysError::new("wait for", "socket", error))?;
+                    self.wait(left.min(LONGEST_WAIT))
+                        .map_err(|error| SysError::new("wait for", "socket", error))?;
                 }
                 Err(error) if all.is_empty() => {
                     return Err(SysError::new("receive from", "socket", error));

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use linerate_model::bench::{BenchReply, BenchRequest, DeviceAct, LinkAct};
 
+use super::LONGEST_WAIT;
 use crate::node::{Node, NodeError, NodeFailure};
 use crate::protocol::{Reply, Request};
 
@@ -72,7 +73,9 @@ pub(super) fn longest(request: &BenchRequest) -> Duration {
             let count = (spec.payloads_bytes.len() as u64).saturating_mul(spec.rounds.into());
             // At worst each answer is waited for in vain, as many at a time as may be under way.
             let lost = count.div_ceil(u64::from(spec.in_flight.max(1))).saturating_mul(spec.timeout_ns);
-            count.saturating_mul(spec.gap_ns).saturating_add(lost)
+            let all = count.saturating_mul(spec.gap_ns).saturating_add(lost);
+            // The node then stops, and reports what came of those that were sent.
+            return Duration::from_nanos(all).min(LONGEST_WAIT);
         }
         BenchRequest::Device(DeviceAct::Suspend { seconds, .. }) => {
             u64::from(*seconds).saturating_mul(1_000_000_000)

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::{BenchError, Result};
+use super::error::{BenchError, Result};
 
 const OS_RELEASE: &str = "/etc/os-release";
 const FOLDERS: [&str; 2] = ["/proc", "/sys"];

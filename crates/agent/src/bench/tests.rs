@@ -2,6 +2,7 @@ use linerate_model::bench::PortOptions;
 use linerate_testkit::need;
 
 use super::*;
+use crate::protocol::Refusal;
 
 fn bench() -> Bench {
     Bench::new(NodeChanges::default(), Arc::new(AtomicBool::new(false)))

@@ -8,7 +8,7 @@ mod tcp;
 mod udp;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
@@ -65,10 +65,15 @@ impl Flow {
 
     /// Ends it: a sender stops, a receiver reads to the end. What is not over within `limit` is cut off and reported as
     /// broken.
-    pub fn finish(mut self, limit: Duration) -> FlowReport {
+    pub fn finish(self, limit: Duration) -> FlowReport {
+        self.finish_unless(limit, &AtomicBool::new(false))
+    }
+
+    /// [`Self::finish`], cut off at once when it is told to give up.
+    pub fn finish_unless(mut self, limit: Duration, give_up: &AtomicBool) -> FlowReport {
         self.shared.stop.store(true, Relaxed);
         let end = Instant::now() + limit;
-        while !self.shared.is_over() && Instant::now() < end {
+        while !self.shared.is_over() && Instant::now() < end && !give_up.load(Relaxed) {
             thread::sleep(POLL);
         }
         self.end();
