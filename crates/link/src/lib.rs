@@ -20,6 +20,7 @@ pub mod module;
 mod neighbour;
 pub mod netns;
 mod raw;
+pub mod receive_filter;
 pub mod restore;
 pub mod route;
 mod rtnl;

@@ -37,6 +37,11 @@ impl Rtnl {
         Ok(())
     }
 
+    /// A request whose answer is read as bytes.
+    pub(crate) fn raw_get(&mut self, operation: &str, message: Raw) -> Result<Vec<Raw>> {
+        Ok(self.0.request(operation, message, 0).map_err(placed)?.messages)
+    }
+
     /// A list as the kernel sends it.
     pub(crate) fn raw_dump(&mut self, operation: &str, message: Raw) -> Result<Vec<Raw>> {
         Ok(self.0.dump(operation, message).map_err(placed)?)

@@ -17,6 +17,7 @@ mod finding;
 pub mod frame;
 pub mod glob;
 mod guard;
+pub mod inject;
 mod liveness;
 mod lock;
 pub mod must;

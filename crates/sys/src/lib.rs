@@ -27,6 +27,7 @@ pub mod process_times;
 pub mod sockopt;
 pub mod splice;
 pub mod tcp_info;
+pub mod tun;
 pub mod zerocopy;
 
 pub use error::{Result, SysError};

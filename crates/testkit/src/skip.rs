@@ -75,6 +75,15 @@ pub fn netns() -> Result<(), Skip> {
     tool("ip")
 }
 
+/// Needs to make TAP links: root and `/dev/net/tun`.
+///
+/// # Errors
+/// Not root, or no such device.
+pub fn tun() -> Result<(), Skip> {
+    root()?;
+    if Path::new("/dev/net/tun").exists() { Ok(()) } else { Err(Skip::new("needs /dev/net/tun")) }
+}
+
 /// Needs a program on the search path, or in the folders of system programs that an ordinary user's path may lack.
 ///
 /// # Errors
