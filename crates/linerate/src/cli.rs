@@ -34,6 +34,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Measure between two nodes; without a peer, in a private lab on this machine.
     Run(Box<RunArgs>),
+    /// Qualify a link and its driver, with the node at its other end as a neutral observer.
+    Qualify(Box<crate::cmd::qualify::QualifyArgs>),
     /// Tell what changed between two runs, or two levels of one factor.
     Compare(CompareArgs),
     /// Run two levels of one factor in turn until it is clear which is better.

@@ -13,6 +13,7 @@ pub(crate) mod lab;
 pub(crate) mod links;
 pub(crate) mod netperf;
 pub(crate) mod netserver;
+pub(crate) mod qualify;
 pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod rm;

@@ -35,6 +35,10 @@ fn main() -> ExitCode {
     let cli = Cli::parse_from(alias::resolve(std::env::args_os()));
     let outcome = match cli.command.unwrap_or_default() {
         Command::Run(args) => cmd::run::run(*args),
+        Command::Qualify(args) => match cmd::qualify::run(*args) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
         Command::Compare(args) => cmd::compare::run(args),
         Command::Ab(args) => cmd::ab::run(*args),
         Command::Report(args) => cmd::report::run(args),

@@ -2,7 +2,7 @@
 
 mod find;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -37,6 +37,10 @@ pub struct Ends {
     pub even_control_path: bool,
     /// Addresses of this machine that somebody who started us came in by (`SSH_CONNECTION`).
     pub came_in_by: Vec<IpAddr>,
+    /// IPv4 addresses of dut and peer, where they are told.
+    pub v4: Option<(Ipv4Addr, Ipv4Addr)>,
+    /// IPv6 addresses of dut and peer, where they are told.
+    pub v6: Option<(Ipv6Addr, Ipv6Addr)>,
     /// What joins the ends, where it is known: `veth`, `hub`, `cable`, `switch`, `tap`, `injector`.
     pub medium: Option<String>,
 }
@@ -137,8 +141,7 @@ pub fn connect(ends: &Ends, stop: &Arc<AtomicBool>) -> Result<Joined, ConnectErr
             return Err(ConnectError::Stranger(url.clone()));
         }
     }
-    let mut dut = launch::connect(&ends.dut, &ends.launch)?;
-    let mut peer = launch::connect(&ends.peer, &ends.launch)?;
+    let (mut dut, mut peer) = launch::connect_pair(&ends.dut, &ends.peer, &ends.launch)?;
     for node in [&mut dut, &mut peer] {
         node.restore_stale(StaleOptions::default())?;
     }
@@ -159,7 +162,7 @@ pub fn connect(ends: &Ends, stop: &Arc<AtomicBool>) -> Result<Joined, ConnectErr
         check_control_path(&mut peer, &peer_link.name, dut.node.reached_at(), &ends.came_in_by)?;
     }
     let mut peer = station(Side::Peer, peer, peer_link, &watch)?;
-    find::addresses(&mut dut, &mut peer);
+    find::addresses(&mut dut, &mut peer, ends);
     let medium =
         ends.medium.clone().unwrap_or_else(|| if dut.is_veth() { "veth" } else { "unknown" }.to_owned());
     Ok(Joined { dut, peer, medium })

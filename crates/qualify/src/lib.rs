@@ -12,6 +12,7 @@ pub mod case;
 mod cases;
 pub mod catalogue;
 pub mod connect;
+pub mod environment;
 mod event;
 mod finding;
 pub mod frame;
@@ -28,6 +29,7 @@ mod restore;
 pub mod runner;
 pub mod selection;
 pub mod station;
+pub mod topology;
 mod trouble;
 mod watch;
 

@@ -7,7 +7,7 @@ use linerate_model::bench::probe::{self, ProbeId};
 use linerate_model::bench::{BenchReply, BenchRequest, Handle, PortOptions};
 use linerate_model::environment::LinkInfo;
 
-use super::ConnectError;
+use super::{ConnectError, Ends};
 use crate::frame::{self, BROADCAST, Hosts};
 use crate::must::delivery::probe_id;
 use crate::station::Station;
@@ -23,7 +23,7 @@ pub(super) fn named_or_only(
     let url = node.url().to_string();
     let present = links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
     let chosen = match named {
-        Some(name) => match links.iter().find(|link| link.name == name) {
+        Some(name) => match links.iter().find(|link| is_named(link, name)) {
             Some(link) => link,
             None => return Err(ConnectError::NoSuchLink { node: url, link: name.to_owned(), present }),
         },
@@ -35,6 +35,12 @@ pub(super) fn named_or_only(
     };
     check_up(&url, chosen)?;
     Ok(chosen.clone())
+}
+
+/// A link goes by its name, its hardware address or its bus address.
+fn is_named(link: &LinkInfo, name: &str) -> bool {
+    let by = |fact: &Option<String>| fact.as_deref().is_some_and(|fact| fact.eq_ignore_ascii_case(name));
+    link.name == name || by(&link.mac) || by(&link.bus)
 }
 
 fn check_up(node: &str, link: &LinkInfo) -> Result<(), ConnectError> {
@@ -127,7 +133,7 @@ fn hears(peer: &mut Node, port: Handle, run: u64, wait_ns: u64) -> Result<bool, 
 }
 
 /// Takes addresses of a common network that the links have; lends them some where there are none.
-pub(super) fn addresses(dut: &mut Station, peer: &mut Station) {
+pub(super) fn addresses(dut: &mut Station, peer: &mut Station, ends: &Ends) {
     let pair = |is: fn(&IpAddr) -> bool| {
         let usable = |link: &LinkInfo| -> Vec<(IpAddr, u8)> {
             let own = link.addresses.iter().filter(|a| is(&a.address) && !is_link_local(a.address));
@@ -139,7 +145,10 @@ pub(super) fn addresses(dut: &mut Station, peer: &mut Station) {
             there.iter().find(|(there, _)| net.contains(there)).map(|(there, _)| (here, *there))
         })
     };
-    let (v4, v6) = (pair(IpAddr::is_ipv4), pair(IpAddr::is_ipv6));
+    let told_v4 = ends.v4.map(|(here, there)| (here.into(), there.into()));
+    let told_v6 = ends.v6.map(|(here, there)| (here.into(), there.into()));
+    let v4 = told_v4.or_else(|| pair(IpAddr::is_ipv4));
+    let v6 = told_v6.or_else(|| pair(IpAddr::is_ipv6));
     if let Some((IpAddr::V4(here), IpAddr::V4(there))) = v4 {
         (dut.v4, peer.v4) = (Some(here), Some(there));
     } else {
