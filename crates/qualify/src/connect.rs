@@ -168,7 +168,9 @@ pub fn connect(ends: &Ends, stop: &Arc<AtomicBool>) -> Result<Joined, ConnectErr
     Ok(Joined { dut, peer, medium })
 }
 
-fn station(side: Side, node: Node, link: LinkInfo, watch: &Watch) -> Result<Station, ConnectError> {
+fn station(side: Side, mut node: Node, link: LinkInfo, watch: &Watch) -> Result<Station, ConnectError> {
+    // In full: with its driver.
+    let link = node.environment(Some(&link.name))?.link.unwrap_or(link);
     let mut station = Station::new(side, node, link, watch.clone());
     station.privilege = privilege::of(&mut station)?;
     if station.privilege < Privilege::Raw {

@@ -22,25 +22,25 @@ pub(crate) type Values = BTreeMap<String, String>;
 pub(crate) fn put_back(bench: &mut Bench) -> Result<(), Trouble> {
     for side in [Side::Peer, Side::Dut] {
         let station = bench.station(side);
-        station.ask_anyway(&BenchRequest::Reset)?;
+        let reset = match station.ask_anyway(&BenchRequest::Reset) {
+            Err(Trouble::Refused(error)) => Some(error.to_string()),
+            other => other.map(|_| None)?,
+        };
         let report = station.node.restore()?;
         lend_addresses(station)?;
         let case = station.case.clone();
-        let complete = report.is_complete();
+        let complete = report.is_complete() && reset.is_none();
         station
             .journal
             .iter_mut()
             .filter(|entry| entry.case == case && entry.restored.is_none())
             .for_each(|entry| entry.restored = Some(complete));
         let name = station.name();
-        let faults: Vec<Finding> = report
-            .not_back
-            .iter()
-            .map(|lost| Finding {
-                code: ReasonCode::ConfigLost,
-                text: format!("{name}: {lost}"),
-                evidence: None,
-            })
+        let lost = report.not_back.iter().map(|lost| format!("{name}: {lost}"));
+        let faults: Vec<Finding> = reset
+            .into_iter()
+            .chain(lost)
+            .map(|text| Finding { code: ReasonCode::ConfigLost, text, evidence: None })
             .collect();
         bench.add(faults);
     }

@@ -77,8 +77,8 @@ fn qualify(
 ) -> Result<Qualification, Failure> {
     let stop = signals::stop_flag()?;
     // Before any thread: an ordinary user's lab needs a user namespace.
-    let lab = if place.is_private() { Some(Place::private()?) } else { None };
-    if let Some(Place::Loopback(why)) = &lab {
+    let lab = if place.is_private() { Some(Place::private(1)?) } else { None };
+    if let Some(Place::Loopback { reason: why, .. }) = &lab {
         return Err(Failure::permission(format!(
             "no private lab can be built ({why}): run as root, or allow user namespaces"
         )));

@@ -40,7 +40,7 @@ impl Console {
     pub(super) fn telling(&self, count: usize) -> Vec<String> {
         let mut lines = self.last(KEPT);
         let from = lines.iter().rposition(|line| line.contains("Kernel panic"));
-        let mut lines = lines.split_off(from.unwrap_or(lines.len().saturating_sub(count)));
+        let mut lines = lines.split_off(from.unwrap_or_else(|| lines.len().saturating_sub(count)));
         lines.truncate(count);
         lines
     }

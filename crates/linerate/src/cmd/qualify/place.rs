@@ -103,7 +103,10 @@ impl Where {
         };
         let own = self.topology.dut.clone().unwrap_or(NodeUrl::Local);
         let (dut, peer) = match (lab, &self.topology.peer) {
-            (Some(lab), _) => lab.nodes(),
+            (Some(lab), _) => {
+                let (dut, peers) = lab.nodes();
+                (dut, peers.into_iter().next().unwrap_or(own))
+            }
             // One guest named alone is a whole bench: the NIC under test, and a partner at the other end of its wire.
             (None, Some(guest @ NodeUrl::Vm { .. })) if self.topology.dut.is_none() => {
                 (guest.clone(), guest.other_seat().unwrap_or(own))
