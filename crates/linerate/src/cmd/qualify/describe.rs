@@ -47,7 +47,7 @@ pub(super) fn explain(id: &str) -> Result<(), Failure> {
         return Err(Failure::usage(format!("there is no case '{id}'; `linerate qualify --list` shows them")));
     };
     let mut text = format!("{}: {}\n\n", case.id, case.title);
-    let opt_in = case.opt_in.map_or("nothing".to_owned(), |one| format!("--allow {}", one.word()));
+    let opt_in = case.opt_in.map_or_else(|| "nothing".to_owned(), |one| format!("--allow {}", one.word()));
     let (offered, variants) = match case.run {
         Run::Offered { variants, limit_s, .. } => {
             (format!("yes, at most {limit_s} s a variant on a fast machine"), variants.join(", "))
