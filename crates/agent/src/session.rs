@@ -398,7 +398,9 @@ fn hear(
     control: &crate::window::WindowControl,
     give_up_after: Duration,
 ) -> Result<Option<Request>, SessionError> {
-    const TICK: Duration = Duration::from_millis(20);
+    // Requests come as they come: this is only how often the limit is looked at. A short one would take CPU from the
+    // traffic.
+    const TICK: Duration = Duration::from_millis(500);
     const JUST_ENDED: Duration = Duration::from_secs(1);
     let give_up = Instant::now() + give_up_after;
     loop {

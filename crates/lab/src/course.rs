@@ -180,7 +180,7 @@ impl<'a> Course<'a> {
                 let spent = self.spent + self.begun.elapsed();
                 let block = spent / blocks;
                 let budget = Duration::from_nanos(decide.budget_ns);
-                let decided = verdicts::all_decided(&self.records, &decide, blocks);
+                let decided = verdicts::all_decided(&self.records, &decide, &self.plan.metrics, blocks);
                 let fits = u32::try_from(budget.as_nanos() / block.as_nanos().max(1)).ok();
                 Next { enough: decided || spent + block > budget, likely_blocks: fits }
             }

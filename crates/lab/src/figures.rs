@@ -41,6 +41,58 @@ pub fn compared(record: &Record) -> Vec<Figure> {
     figures
 }
 
+/// Metrics that can be chosen: `cpu` and `cpu-demand` mean those of each machine.
+pub const METRICS: [&str; 12] = [
+    "goodput",
+    "transactions",
+    "packets",
+    "cpu",
+    "cpu-demand",
+    "p50",
+    "p90",
+    "p99",
+    "p99.9",
+    "max",
+    "lost",
+    "retransmits",
+];
+
+/// The chosen figures of a record, as far as it has them; [`compared`] where none are chosen.
+pub fn chosen(record: &Record, metrics: &[String]) -> Vec<Figure> {
+    if metrics.is_empty() {
+        return compared(record);
+    }
+    let of = |figure: &Figure, metric: &str| {
+        let end = figure.name.strip_prefix(metric);
+        end.is_some_and(|end| matches!(end, "" | "-dut" | "-peer"))
+    };
+    let all = all(record);
+    metrics.iter().flat_map(|metric| all.iter().filter(|f| of(f, metric)).copied()).collect()
+}
+
+fn all(record: &Record) -> Vec<Figure> {
+    let summary = &record.summary;
+    let higher = |name, unit, value| Figure { name, unit, direction: Direction::HigherIsBetter, value };
+    let mut figures = vec![higher("goodput", "bit/s", summary.goodput_bits_per_second)];
+    figures.extend(summary.transactions_per_second.map(|v| higher("transactions", "transactions/s", v)));
+    figures.extend(summary.packets_per_second.map(|v| higher("packets", "packets/s", v)));
+    figures.extend(machines(record).map(|(names, cost)| lower(names.busy, "%", cost.busy_percent)));
+    figures.extend(compared(record).into_iter().filter(|f| f.name.starts_with("cpu-demand")));
+    if let Some(latency) = &summary.latency {
+        let values = [
+            ("p50", latency.p50_ns),
+            ("p90", latency.p90_ns),
+            ("p99", latency.p99_ns),
+            ("p99.9", latency.p999_ns),
+            ("max", latency.max_ns),
+        ];
+        figures.extend(values.map(|(name, ns)| lower(name, "ns", ns as f64)));
+    }
+    figures.extend(summary.loss.as_ref().map(|loss| lower("lost", "%", loss.lost_percent)));
+    figures.extend(summary.retransmits.map(|count| lower("retransmits", "", count as f64)));
+    figures
+}
+
 fn work(record: &Record) -> Figure {
     let direction = Direction::HigherIsBetter;
     match record.summary.transactions_per_second {

@@ -24,7 +24,10 @@ pub struct Plan {
     /// A combination whose settings a node refuses is left out, rather than the run given up.
     #[serde(default)]
     pub skip_refused: bool,
-    /// What was left out before or at the rehearsal; combinations named here before it are not in `combinations`.
+    /// Metrics that an A/B run is decided by; empty is the usual ones.
+    #[serde(default)]
+    pub metrics: Vec<String>,
+    /// What was left out before or at the rehearsal; what is named before it is not in `combinations`.
     #[serde(default)]
     pub left_out: Vec<LeftOut>,
 }

@@ -19,12 +19,17 @@ pub struct Names {
     pub new: String,
 }
 
-/// Judges all figures of all matches together.
+/// Judges all figures of all matches together, or those that `metrics` choose.
 ///
 /// # Errors
 /// For a margin outside 0 to below 1.
-pub fn verdict_table(matches: &[Match<'_>], names: &Names, rule: &Rule) -> Result<VerdictTable, StatsError> {
-    let rows = verdicts::judge(matches, rule)?;
+pub fn verdict_table(
+    matches: &[Match<'_>],
+    names: &Names,
+    rule: &Rule,
+    metrics: &[String],
+) -> Result<VerdictTable, StatsError> {
+    let rows = verdicts::judge(matches, rule, metrics)?;
     Ok(VerdictTable {
         base: names.base.clone(),
         new: names.new.clone(),

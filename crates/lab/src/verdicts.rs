@@ -214,21 +214,24 @@ impl Match<'_> {
         }
     }
 
-    fn values(side: &[&Record], at: usize) -> Vec<f64> {
-        side.iter().filter_map(|r| figures::compared(r).get(at).map(|f| f.value)).collect()
+    fn values(side: &[&Record], name: &str, metrics: &[String]) -> Vec<f64> {
+        let value =
+            |r: &&Record| figures::chosen(r, metrics).into_iter().find(|f| f.name == name).map(|f| f.value);
+        side.iter().filter_map(value).collect()
     }
 }
 
-/// Judges every figure of every match together.
+/// Judges every figure of every match together: those that `metrics` choose (see [`figures::METRICS`]), or the usual ones.
 ///
 /// # Errors
 /// For a margin outside 0 to below 1.
-pub fn judge(matches: &[Match<'_>], rule: &Rule) -> Result<Vec<Row>, StatsError> {
+pub fn judge(matches: &[Match<'_>], rule: &Rule, metrics: &[String]) -> Result<Vec<Row>, StatsError> {
     let mut figures: Vec<(usize, Figure, Vec<f64>, Vec<f64>)> = Vec::new();
     for (of, matched) in matches.iter().enumerate() {
         let Some(first) = matched.base.first() else { continue };
-        for (at, figure) in figures::compared(first).into_iter().enumerate() {
-            figures.push((of, figure, Match::values(&matched.base, at), Match::values(&matched.new, at)));
+        for figure in figures::chosen(first, metrics) {
+            let values = |side| Match::values(side, figure.name, metrics);
+            figures.push((of, figure, values(&matched.base), values(&matched.new)));
         }
     }
     let table: Vec<Comparison<'_>> = figures
@@ -251,9 +254,12 @@ pub fn ab_factor(records: &[Record]) -> Option<String> {
 }
 
 /// How many rows an A/B run will have, by what its workloads show: the first look depends on it.
-pub fn rows_of(combinations: usize, transactional: bool, shared_kernel: bool) -> usize {
+pub fn rows_of(combinations: usize, transactional: bool, shared_kernel: bool, metrics: &[String]) -> usize {
     let machines = if shared_kernel { 1 } else { 2 };
-    (combinations / 2).max(1) * (1 + machines + if transactional { 2 } else { 0 })
+    let usual = 1 + machines + if transactional { 2 } else { 0 };
+    let of = |metric: &String| if metric.starts_with("cpu") { machines } else { 1 };
+    let figures = if metrics.is_empty() { usual } else { metrics.iter().map(of).sum() };
+    (combinations / 2).max(1) * figures
 }
 
 /// The rule for the look that is due after so many blocks, or for the last look of all.
@@ -268,11 +274,11 @@ pub fn look_rule(decide: &Decide, blocks: u32, last: bool) -> Result<Option<Rule
 }
 
 /// Whether a look is due after so many blocks of an A/B run, and decides every row.
-pub fn all_decided(records: &[Record], decide: &Decide, blocks: u32) -> bool {
+pub fn all_decided(records: &[Record], decide: &Decide, metrics: &[String], blocks: u32) -> bool {
     let Ok(Some(rule)) = look_rule(decide, blocks, false) else { return false };
     let Some(factor) = ab_factor(records) else { return false };
     let Ok((matches, _)) = match_levels(records, &factor, None) else { return false };
-    let Ok(rows) = judge(&matches, &rule) else { return false };
+    let Ok(rows) = judge(&matches, &rule, metrics) else { return false };
     // A row that can't be judged (a figure of zero) never will be.
     rows.iter().filter_map(|row| row.answer.as_ref().ok()).all(|c| c.verdict != Verdict::Undecided)
 }

@@ -121,6 +121,7 @@ impl Asked {
             repeats: self.repeats,
             settle_ns: self.settle_ns,
             skip_refused: self.skip_refused,
+            metrics: Vec::new(),
             left_out,
         })
     }

@@ -96,7 +96,11 @@ pub(crate) fn measure(work: &mut Work<'_>, manner: &Manner<'_>) -> Result<Measur
     let place = if nodes_asked.peer.is_none() { Some(Place::private(most_peers)?) } else { None };
     signals::arm_second(&stop);
     let nodes = nodes(&nodes_asked, place.as_ref(), most_peers, launch);
+    // Programs that we wait for here, such as ssh, end with us; a lab or a guest has to be taken away first.
+    let guests = nodes.peers.iter().chain([&nodes.dut]).any(|node| matches!(node, NodeUrl::Vm { .. }));
+    let at_once = (place.is_none() && !guests).then(signals::AtOnce::begin);
     let (mut bench, mut hazards) = connect::connect(&nodes, &families)?;
+    drop(at_once);
     tell_left_behind(&bench);
     hazards.extend(place.as_ref().and_then(Place::hazard));
     let is_new = resumed.is_none();

@@ -18,14 +18,36 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Set when the next Ctrl-C shall end the process. Signal handlers are the process's own, so this is too.
 static IMPATIENT: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
+/// Set while any signal shall end the process: there is nothing yet that it would have to put back or take away.
+static NOTHING_TO_LOSE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// While this lives a first signal ends the process at once, with exit code 5.
+pub(crate) struct AtOnce(Arc<AtomicBool>);
+
+impl AtOnce {
+    pub(crate) fn begin() -> Self {
+        let flag = Arc::clone(NOTHING_TO_LOSE.get_or_init(Arc::default));
+        flag.store(true, Ordering::Relaxed);
+        Self(flag)
+    }
+}
+
+impl Drop for AtOnce {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
 /// A flag that is set when a signal asks us to stop. Starts no thread.
 pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let register = || {
         flag::register_conditional_shutdown(SIGINT, 5, Arc::clone(IMPATIENT.get_or_init(Arc::default)))?;
-        [SIGINT, SIGTERM, SIGHUP]
-            .into_iter()
-            .try_for_each(|signal| flag::register(signal, Arc::clone(&stop)).map(|_id| ()))
+        [SIGINT, SIGTERM, SIGHUP].into_iter().try_for_each(|signal| {
+            let nothing_to_lose = Arc::clone(NOTHING_TO_LOSE.get_or_init(Arc::default));
+            flag::register_conditional_shutdown(signal, 5, nothing_to_lose)?;
+            flag::register(signal, Arc::clone(&stop)).map(|_id| ())
+        })
     };
     register().map_err(|e: std::io::Error| Failure::node(format!("handle signals: {e}")))?;
     Ok(stop)

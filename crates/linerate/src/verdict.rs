@@ -1,5 +1,6 @@
 //! Verdicts on the command line: what they are held against, how they are shown, and the exit code they give.
 
+use linerate_lab::figures::METRICS;
 use linerate_lab::stats::{Confidence, Rule};
 use linerate_model::exit::ExitCode;
 use linerate_model::verdict::{Verdict, VerdictTable};
@@ -30,6 +31,14 @@ pub(crate) fn failing(args: &VerdictArgs) -> Result<Vec<Verdict>, Failure> {
         })
     };
     args.fail_on.iter().map(parse).collect()
+}
+
+/// The metrics that are judged; none are the usual ones.
+pub(crate) fn metrics(args: &VerdictArgs) -> Result<&[String], Failure> {
+    match args.metric.iter().find(|metric| !METRICS.contains(&metric.as_str())) {
+        Some(unknown) => Err(Failure::usage(format!("--metric {unknown}: there are {}", METRICS.join(", ")))),
+        None => Ok(&args.metric),
+    }
 }
 
 /// Shows a table; gives the exit code.

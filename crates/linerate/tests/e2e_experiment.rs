@@ -190,6 +190,11 @@ fn levels_and_runs_are_compared() {
     assert_eq!(goodput["metric"], "goodput");
     assert_eq!(goodput["judgement"]["judged"]["verdict"], "better", "{table}");
     assert_eq!(goodput["judgement"]["judged"]["weaker"], false);
+    let chosen = home.good("compare both --factor rate --json --metric packets,cpu");
+    let chosen: Value = serde_json::from_str(&chosen).unwrap();
+    let metrics: Vec<_> = chosen["rows"].as_array().unwrap().iter().map(|r| r["metric"].clone()).collect();
+    assert_eq!(metrics, ["packets", "cpu"]);
+    assert_eq!(home.run("compare both --factor rate --metric speed").status.code(), Some(2));
     let turned = home.run("compare both --factor rate=40mbit,20mbit --fail-on worse");
     assert_eq!(turned.status.code(), Some(1), "{}", stderr(&turned));
     let same = home.run("compare both both --fail-on worse");

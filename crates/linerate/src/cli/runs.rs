@@ -129,6 +129,10 @@ pub(crate) struct VerdictArgs {
     /// Exit with 1 if a verdict is one of these: worse, better, undecided, same.
     #[arg(long, value_name = "VERDICTS", value_delimiter = ',')]
     pub(crate) fail_on: Vec<String>,
+    /// Metrics to judge: goodput, transactions, packets, cpu, cpu-demand, p50, p90, p99, p99.9, max, lost, retransmits
+    /// (the work done, CPU per unit of it, p50 and p99).
+    #[arg(long, value_name = "METRICS", value_delimiter = ',')]
+    pub(crate) metric: Vec<String>,
     /// Print the verdicts as JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -16,6 +16,7 @@ use crate::{output, plan_text, request, verdict};
 
 pub(crate) fn run(args: AbArgs) -> Result<ExitCode, Failure> {
     let failing = verdict::failing(&args.verdict)?;
+    let metrics = verdict::metrics(&args.verdict)?;
     let rule = verdict::rule(&args.verdict.against)?;
     let budget_ns = parse_seconds_ns(&args.budget).map_err(|e| Failure::usage(format!("--budget: {e}")))?;
     let mut decide = Decide {
@@ -28,7 +29,8 @@ pub(crate) fn run(args: AbArgs) -> Result<ExitCode, Failure> {
     asked.repeats = Repeats::Decide(decide);
     let factor = only_factor(&asked)?;
     let judged_together = |plan: &mut Plan, shared_kernel: bool| {
-        decide.comparisons = rows(plan, shared_kernel);
+        decide.comparisons = rows(plan, shared_kernel, metrics);
+        plan.metrics = metrics.to_vec();
         plan.repeats = Repeats::Decide(decide);
     };
     if args.plan {
@@ -64,9 +66,9 @@ fn only_factor(asked: &Asked) -> Result<String, Failure> {
 }
 
 /// How many rows the verdicts will have.
-fn rows(plan: &Plan, shared_kernel: bool) -> u32 {
+fn rows(plan: &Plan, shared_kernel: bool, metrics: &[String]) -> u32 {
     let transactional = plan.combinations.iter().any(|t| t.workload.kind().is_transactional());
-    u32::try_from(verdicts::rows_of(plan.combinations.len(), transactional, shared_kernel))
+    u32::try_from(verdicts::rows_of(plan.combinations.len(), transactional, shared_kernel, metrics))
         .unwrap_or(u32::MAX)
 }
 
@@ -83,7 +85,7 @@ fn judge(
     let look = verdicts::look_rule(decide, blocks, true).map_err(Failure::usage)?;
     let Some(rule) = look else { return Err(Failure::node("no block of trials was finished")) };
     let names = Names { base: format!("{factor}={base}"), new: format!("{factor}={new}") };
-    let table = verdict_table(&matches, &names, &rule).map_err(Failure::usage)?;
+    let table = verdict_table(&matches, &names, &rule, &args.verdict.metric).map_err(Failure::usage)?;
     let code = verdict::show(&table, &args.verdict, failing)?;
     if !args.verdict.json {
         output::print(&format!(

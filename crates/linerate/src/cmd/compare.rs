@@ -12,6 +12,7 @@ use crate::verdict;
 pub(crate) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     let rule = verdict::rule(&args.verdict.against)?;
     let failing = verdict::failing(&args.verdict)?;
+    let metrics = verdict::metrics(&args.verdict)?;
     let base = records_of(&args.base, args.db.db.as_deref())?.records;
     let new;
     let (matches, names): (Vec<Match<'_>>, Names) = match (&args.new, &args.factor) {
@@ -30,7 +31,7 @@ pub(crate) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
             return Err(Failure::usage(format!("compare {}: {why}", args.base)));
         }
     };
-    let table = verdict_table(&matches, &names, &rule).map_err(Failure::usage)?;
+    let table = verdict_table(&matches, &names, &rule, metrics).map_err(Failure::usage)?;
     verdict::show(&table, &args.verdict, &failing)
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn run(args: ReportArgs) -> Result<ExitCode, Failure> {
         [(base, old_found), (new, new_found)] => match match_runs(&old_found.records, &new_found.records) {
             Ok(matches) => {
                 let names = Names { base: base.clone(), new: new.clone() };
-                Some(verdict_table(&matches, &names, &rule).map_err(Failure::usage)?)
+                Some(verdict_table(&matches, &names, &rule, &[]).map_err(Failure::usage)?)
             }
             Err(_) => None,
         },

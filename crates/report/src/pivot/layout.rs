@@ -21,6 +21,8 @@ pub(super) struct Layout<'a> {
 
 /// Figures in a grid's cell, and in each further grid.
 const IN_A_CELL: usize = 2;
+/// Between columns.
+const GAP: &str = "  ";
 
 impl<'a> Layout<'a> {
     /// As asked for; else, of the factors that vary, the last but one is the rows, the last the columns, and those before
@@ -55,8 +57,8 @@ impl<'a> Layout<'a> {
             let title = title(&of, &self.above, &values);
             let mut lines = heading(&title, options);
             match &self.cols {
-                None => lines.extend(self.rows_table(&of)),
-                Some(cols) => lines.extend(self.grids(&of, cols)),
+                None => lines.extend(self.rows_table(&of, options.width)),
+                Some(cols) => lines.extend(self.grids(&of, cols, options.width)),
             }
             sections.push(lines);
         }
@@ -64,7 +66,7 @@ impl<'a> Layout<'a> {
     }
 
     /// A row for each level, a column for each figure.
-    fn rows_table(&self, records: &[&Record]) -> Vec<String> {
+    fn rows_table(&self, records: &[&Record], width: usize) -> Vec<String> {
         let figures = figures(records);
         let mut head: Vec<[String; 2]> =
             self.rows.iter().map(|name| [String::new(), printable(name)]).collect();
@@ -72,32 +74,49 @@ impl<'a> Layout<'a> {
         head.push(["".to_owned(), "repeats".to_owned()]);
         head.push(["spread".to_owned(), "%".to_owned()]);
         let mut rows = Vec::new();
+        let together = self.in_words(records, width);
+        if together {
+            head.splice(..self.rows.len(), [[String::new(), "trial".to_owned()]]);
+        }
         for values in combinations(records, &self.rows) {
             let repeats = complete(&with_levels(records, &self.rows, &values));
             let mut row: Vec<String> = values.iter().map(|v| printable(v)).collect();
+            if together {
+                row = vec![words(&self.rows, &values)];
+            }
             row.extend(figures.iter().map(|f| f.cell(&repeats)));
             row.push(format!("{}{}", repeats.len(), mark(&repeats)));
             row.push(spread_percent(&repeats).map(|s| format!("±{s:.1}")).unwrap_or_default());
             rows.push(row);
         }
-        lines(&head, rows, self.rows.len())
+        let left = if together { 1 } else { self.rows.len() };
+        lines(&head, rows, left, width)
+    }
+
+    /// Whether the columns of the levels would take more than half of the width: then one with words stands for them.
+    fn in_words(&self, records: &[&Record], width: usize) -> bool {
+        let of = |name: &String| {
+            let levels = levels_of(records.iter().copied(), name);
+            levels.iter().chain([name]).map(|text| text.chars().count()).max().unwrap_or(0) + 2
+        };
+        self.rows.len() > 1 && self.rows.iter().map(of).sum::<usize>() > width / 2
     }
 
     /// A grid for work with CPU, and one for each further figure.
-    fn grids(&self, records: &[&Record], cols: &str) -> Vec<String> {
+    fn grids(&self, records: &[&Record], cols: &str, width: usize) -> Vec<String> {
         let figures = figures(records);
         let has = |f: &&Figure| records.iter().any(|r| !f.cell(&[r]).is_empty());
         let figures: Vec<&Figure> = figures.iter().filter(has).collect();
         let (main, rest) = figures.split_at(figures.len().min(IN_A_CELL));
-        let mut lines = self.grid(records, cols, main);
+        let mut lines = self.grid(records, cols, main, width);
         for figure in rest {
             lines.push(String::new());
-            lines.extend(self.grid(records, cols, &[figure]));
+            lines.extend(self.grid(records, cols, &[figure], width));
         }
         lines
     }
 
-    fn grid(&self, records: &[&Record], cols: &str, figures: &[&Figure]) -> Vec<String> {
+    fn grid(&self, records: &[&Record], cols: &str, figures: &[&Figure], width: usize) -> Vec<String> {
         let columns = levels_of(records.iter().copied(), cols);
         let names: Vec<String> = figures.iter().map(|f| f.name()).collect();
         let mut head: Vec<[String; 2]> =
@@ -120,9 +139,20 @@ impl<'a> Layout<'a> {
             rows.push(row);
         }
         let mut all = vec![format!("{}:", names.join(", "))];
-        all.extend(lines(&head, rows, self.rows.len()));
+        all.extend(lines(&head, rows, self.rows.len(), width));
         all
     }
+}
+
+/// A row's levels in words, but for those that its trials leave as they were: `peers 4, dut.gro on`.
+fn words(names: &[String], values: &[String]) -> String {
+    let spoken = names.iter().zip(values).filter(|(_, value)| *value != "-");
+    let words = spoken.map(|(name, value)| match name.as_str() {
+        "workload" => value.clone(),
+        "family" => format!("IPv{value}"),
+        _ => format!("{name} {value}"),
+    });
+    printable(&words.collect::<Vec<_>>().join(", "))
 }
 
 /// Whether so many combinations of levels did not run that tables of them would be mostly empty.
@@ -217,27 +247,70 @@ fn title(records: &[&Record], above: &[String], values: &[String]) -> Vec<String
     words
 }
 
-/// Columns as wide as their widest cell, the first `left` to the left; empty columns are left out.
-fn lines(head: &[[String; 2]], rows: Vec<Vec<String>>, left: usize) -> Vec<String> {
+/// Columns as wide as their widest cell, the first `left` to the left; empty columns are left out. What does not fit beside
+/// the others stands in a table of its own below, behind the first columns again.
+fn lines(head: &[[String; 2]], rows: Vec<Vec<String>>, left: usize, width: usize) -> Vec<String> {
     let shown: Vec<usize> = (0..head.len()).filter(|&at| rows.iter().any(|r| !r[at].is_empty())).collect();
     let mut all: Vec<Vec<String>> =
         (0..2).map(|line| head.iter().map(|h| h[line].clone()).collect()).collect();
     all.extend(rows);
-    let width = |at: usize| all.iter().map(|r| r[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells: Vec<String> = shown
-            .iter()
-            .map(|&at| {
-                let width = widths[at];
-                if at < left { format!("{:<width$}", row[at]) } else { format!("{:>width$}", row[at]) }
-            })
-            .collect();
-        cells.join("  ").trim_end().to_owned()
-    };
-    let mut lines: Vec<String> = all.iter().map(line).collect();
-    if lines.first().is_some_and(String::is_empty) {
-        lines.remove(0);
+    let of = |at: usize| all.iter().map(|r| r[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..head.len()).map(of).collect();
+    let (fixed, figures): (Vec<usize>, Vec<usize>) = shown.into_iter().partition(|&at| at < left);
+    let taken: usize = fixed.iter().map(|&at| widths[at] + GAP.len()).sum();
+    let mut tables: Vec<Vec<usize>> = Vec::new();
+    let mut room = 0;
+    for at in figures {
+        let wanted = widths[at] + GAP.len();
+        match tables.last_mut().filter(|_| wanted <= room) {
+            Some(table) => table.push(at),
+            None => {
+                tables.push(fixed.iter().copied().chain([at]).collect());
+                room = (width + GAP.len()).saturating_sub(taken);
+            }
+        }
+        room = room.saturating_sub(wanted);
+    }
+    if tables.is_empty() {
+        tables.push(fixed);
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for table in tables {
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        let cell = |row: &Vec<String>, at: usize| {
+            let width = widths[at];
+            if at < left { format!("{:<width$}", row[at]) } else { format!("{:>width$}", row[at]) }
+        };
+        let line = |row: &Vec<String>| {
+            let cells: Vec<String> = table.iter().map(|&at| cell(row, at)).collect();
+            cells.join(GAP).trim_end().to_owned()
+        };
+        lines.extend(
+            all.iter()
+                .map(line)
+                .enumerate()
+                .filter(|(at, text)| *at > 0 || !text.is_empty())
+                .map(|(_, text)| text),
+        );
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wider_than_the_terminal_goes_on_below() {
+        let head: Vec<[String; 2]> = (0..12).map(|at| [String::new(), format!("column {at}")]).collect();
+        let rows = vec![(0..12).map(|at| format!("figure {at}")).collect::<Vec<_>>(); 2];
+        let folded = lines(&head, rows.clone(), 1, 40);
+        assert!(folded.iter().all(|line| line.chars().count() <= 40), "{folded:#?}");
+        let told = folded.join("\n");
+        assert!((1..12).all(|at| told.matches(&format!("figure {at}")).count() >= 2), "{told}");
+        assert_eq!(folded.iter().filter(|line| line.starts_with("column 0")).count(), 4);
+        assert_eq!(lines(&head, rows, 1, 200).len(), 3);
+    }
 }
