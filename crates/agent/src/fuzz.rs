@@ -26,3 +26,31 @@ pub fn fuzz_decode(bytes: &[u8]) {
 fn writable(written: Result<(), FrameError>) {
     written.expect("what was read within the limit can be written");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_corpus_of_the_bench_is_read_to_its_end() {
+        let folder = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/agent"));
+        let requests = std::fs::read(folder.join("bench")).expect("it is in the repository");
+        let mut stream = Cursor::new(requests.as_slice());
+        let mut bench = 0;
+        loop {
+            match read_message::<Request>(&mut stream, MAX_REQUEST_BYTES) {
+                Ok(Request::Bench(_)) => bench += 1,
+                Ok(_) => {}
+                Err(error) => break assert!(matches!(error, FrameError::Closed), "{error}"),
+            }
+        }
+        assert_eq!(bench, 9);
+        let replies = std::fs::read(folder.join("bench-replies")).expect("it is in the repository");
+        let mut stream = Cursor::new(replies.as_slice());
+        let mut bench = 0;
+        while let Ok(Reply::Bench(_)) = read_message::<Reply>(&mut stream, MAX_REQUEST_BYTES) {
+            bench += 1;
+        }
+        assert_eq!(bench, 3);
+    }
+}

@@ -109,6 +109,27 @@ impl PacketSocket {
         self.set("set SO_NOFCS", libc::SOL_SOCKET, SO_NOFCS, &1)
     }
 
+    /// Captures only frames of this EtherType behind a stripped tag, if there is one (`SO_ATTACH_FILTER`); for a socket that is
+    /// bound to [`ALL_PROTOCOLS`]. One that is bound to the EtherType itself is given frames later, when the kernel has
+    /// forgotten their tags (__netif_receive_skb_core in net/core/dev.c).
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub fn filter_ether_type(&self, ether_type: u16) -> Result<()> {
+        const LOAD_HALF: u16 = (libc::BPF_LD | libc::BPF_H | libc::BPF_ABS) as u16;
+        const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+        const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+        let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+        let mut program = [
+            step(LOAD_HALF, 0, 0, 12),
+            step(JUMP_IF_EQUAL, 0, 1, u32::from(ether_type)),
+            step(RETURN, 0, 0, u32::MAX),
+            step(RETURN, 0, 0, 0),
+        ];
+        let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+        self.set("set SO_ATTACH_FILTER", libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+    }
+
     /// How long a send waits for room (`SO_SNDTIMEO`); then it gives `EAGAIN`.
     ///
     /// # Errors

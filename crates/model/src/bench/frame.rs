@@ -12,7 +12,7 @@ pub type MacAddress = [u8; 6];
 pub struct PortOptions {
     /// The link.
     pub link: String,
-    /// Captures only this EtherType; 0 captures all (`ETH_P_ALL`).
+    /// Captures only this EtherType, which stands behind a stripped tag, if there is one; 0 captures all.
     pub ether_type: u16,
     /// Puts the link in promiscuous mode as long as the port is open (`PACKET_MR_PROMISC`).
     pub promiscuous: bool,

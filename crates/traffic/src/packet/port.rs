@@ -39,8 +39,6 @@ pub struct Port {
     ring: Option<Ring>,
     sender: FrameSender,
     offload: bool,
-    /// Frames of other EtherTypes are left out here, where the kernel can't do it.
-    only: Option<u16>,
 }
 
 /// What [`Port::receive`] took.
@@ -75,15 +73,11 @@ impl Port {
         socket.set_send_timeout(ROOM_LIMIT_MS)?;
         let ring = if options.send_only { None } else { Some(socket.ring(ring_size(options)?)?) };
         join(&socket, options)?;
-        // The kernel shows outgoing frames only to those who take all protocols.
-        let (protocol, only) = match (options.send_only, options.ether_type, options.see_outgoing) {
-            (true, ..) => (0, None),
-            (_, 0, _) => (ALL_PROTOCOLS, None),
-            (_, ether_type, true) => (ALL_PROTOCOLS, Some(ether_type)),
-            (_, ether_type, false) => (ether_type, None),
-        };
-        socket.bind(protocol)?;
-        Ok(Self { socket, ring, sender, offload: options.offload, only })
+        if options.ether_type != 0 {
+            socket.filter_ether_type(options.ether_type)?;
+        }
+        socket.bind(if options.send_only { 0 } else { ALL_PROTOCOLS })?;
+        Ok(Self { socket, ring, sender, offload: options.offload })
     }
 
     /// Sends frames in order, with a pause between two; a refused frame does not keep the others back. Told to give up, it
@@ -176,16 +170,9 @@ impl Port {
     }
 
     /// The next captured frame, if there is one.
-    pub(super) fn next<T>(&mut self, mut take: impl FnMut(Captured<'_>, bool) -> T) -> Option<T> {
-        let (ring, only, offload) = (self.ring.as_mut()?, self.only, self.offload);
-        loop {
-            let wanted = |frame: &Captured<'_>| {
-                only.is_none_or(|only| frame.bytes.get(12..14) == Some(only.to_be_bytes().as_slice()))
-            };
-            if let Some(taken) = ring.next(|frame| wanted(&frame).then(|| take(frame, offload)))? {
-                return Some(taken);
-            }
-        }
+    pub(super) fn next<T>(&mut self, take: impl FnOnce(Captured<'_>, bool) -> T) -> Option<T> {
+        let offload = self.offload;
+        self.ring.as_mut()?.next(|frame| take(frame, offload))
     }
 
     /// Waits until a frame is there, but no longer than `limit_ns`.
