@@ -120,6 +120,59 @@ fn our_netperf_works_against_our_netserver() {
 }
 
 #[test]
+fn ipv6_carries_every_test_of_real_clients() {
+    need!(netns(), tool("ss"), tool("netperf"));
+    all_tests_ipv6(Ours, Theirs);
+}
+
+#[test]
+fn ipv6_carries_every_test_to_real_servers() {
+    need!(netns(), tool("ss"), tool("netserver"));
+    all_tests_ipv6(Theirs, Ours);
+}
+
+fn all_tests_ipv6(server: Who, client: Who) {
+    let wire = Wire::new();
+    let _serving = serve(&wire, server, "-6");
+    let to = format!("-H {} -6", wire.right_ipv6());
+    for (test, own) in [
+        ("TCP_STREAM", ""),
+        ("TCP_MAERTS", ""),
+        ("TCP_SENDFILE", ""),
+        ("TCP_RR", "-c -C"),
+        ("TCP_CRR", ""),
+        ("TCP_CC", ""),
+        ("UDP_RR", ""),
+        ("UDP_STREAM", "-- -m 1000 -R 1"),
+    ] {
+        let line = format!("{to} -P 0 -l 1 -t {test} {own}");
+        let found = run_within(command(&wire.left, client, "netperf", &line), LIMIT).expect_code(0);
+        let numbers = found.stdout.split_whitespace().filter_map(|w| w.parse::<f64>().ok());
+        assert!(numbers.fold(0.0, f64::max) > 10.0, "{test}: {}", found.stdout);
+    }
+    let line = format!("{to} -l 1 -t TCP_STREAM");
+    let found = run_within(command(&wire.left, client, "netperf", &line), LIMIT).expect_code(0);
+    assert!(found.stdout.contains("AF_INET6"), "{}", found.stdout);
+}
+
+#[test]
+fn a_fill_file_is_what_is_sent() {
+    need!(netns(), tool("ss"), tool("netserver"));
+    let wire = Wire::new();
+    let _server = serve(&wire, Theirs, "");
+    let path = std::env::temp_dir().join(format!("lr-fill-{}", std::process::id()));
+    std::fs::write(&path, b"what is sent").unwrap();
+    let file = path.to_str().unwrap();
+    for test in ["TCP_STREAM", "TCP_SENDFILE", "UDP_RR"] {
+        let found = words(&wire, Ours, &format!("-t {test} -F {file}"));
+        assert!(number(&found, if test == "UDP_RR" { 5 } else { 4 }) > 1.0, "{test}: {found:?}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    let gone = run(&wire, Ours, &format!("-l 1 -F {file}")).expect_code(1);
+    assert!(gone.stderr.contains(file) && gone.stderr.contains("No such file"), "{}", gone.stderr);
+}
+
+#[test]
 fn numbers_agree_with_the_link_within_two_percent() {
     need!(netns(), tool("ss"), tool("netperf"));
     let wire = Wire::new();

@@ -80,6 +80,40 @@ fn a_stream_crosses_the_link_and_its_lines_are_uperfs() {
     assert!(on_link > 10_000_000, "{on_link}");
 }
 
+/// Payload of the raw `Total` line of a run, both ways.
+fn total_bytes(lines: &str) -> u64 {
+    let total = lines.lines().find(|line| line.contains("name:Total")).expect("a raw total");
+    let bytes = total.split_whitespace().find_map(|word| word.strip_prefix("nr_bytes:")).expect("its bytes");
+    bytes.parse().expect("a number")
+}
+
+#[test]
+fn bytes_agree_with_the_link_within_two_percent_for_threads_and_processes() {
+    need!(netns(), tool("ss"));
+    let wire = Wire::new();
+    let path = std::env::temp_dir().join(format!("linerate-uperf-link-{}.xml", std::process::id()));
+    let file = path.to_str().expect("a path in UTF-8");
+    let _slave = ChildGuard::spawn(uperf(&wire.right, &["-s"]));
+    wait_for_slave(&wire.right);
+    // Offloads make frames of up to 64 KB, each with one header: the link's packets tell how many.
+    for (proto, strands, header) in [("tcp", "nthreads", 66), ("tcp", "nprocs", 66), ("udp", "nthreads", 42)]
+    {
+        fs::write(&path, PROFILE.replace("nthreads", strands)).expect("write the profile");
+        let count = |counter| wire.left.link_counter(Wire::LEFT_LINK, counter);
+        let before = (count("tx_bytes"), count("tx_packets"));
+        let mut master = uperf(&wire.left, &["-m", file, "-R"]);
+        master.env("h", "198.18.0.2").env("proto", proto);
+        let lines = run_within(master, LIMIT).expect_code(0).stdout;
+        let packets = count("tx_packets") - before.1;
+        let on_link = (count("tx_bytes") - before.0).saturating_sub(packets * header) as f64;
+        let ratio = on_link / total_bytes(&lines) as f64;
+        assert!((0.98..1.02).contains(&ratio), "{proto} {strands}: {ratio}\n{lines}");
+        let kind = if strands == "nprocs" { "2 processes" } else { "2 threads" };
+        assert!(lines.contains(&format!("Starting {kind} running profile:stream")), "{lines}");
+    }
+    fs::remove_file(&path).expect("remove the profile");
+}
+
 #[test]
 fn a_refused_master_and_a_bad_profile_end_with_1() {
     need!(netns());

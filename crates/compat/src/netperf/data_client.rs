@@ -13,7 +13,7 @@ use linerate_traffic::bare::{
 use nix::errno::Errno;
 use socket2::Socket;
 
-use super::data_server::{PAYLOAD, Progress, TestError, drain};
+use super::data_server::{Progress, TestError, drain};
 use super::request::{Length, Pattern, Transport};
 use super::sockets::{self, TcpEnd, Wish};
 
@@ -45,6 +45,8 @@ pub(crate) struct DataPlan {
     /// Connects only, to see the segment size.
     pub(crate) sends_nothing: bool,
     pub(crate) keep_latency: bool,
+    /// What buffers are filled with, again and again.
+    pub(crate) payload: Vec<u8>,
     pub(crate) udp_patience: Option<Duration>,
     /// First and last local port of connection tests.
     pub(crate) port_range: [u16; 2],
@@ -132,7 +134,7 @@ impl DataPlan {
                     pace: self.pace,
                     sendfile: self.sendfile,
                 };
-                let buffer = Buffer::repeated(self.send_size * self.send_width, PAYLOAD);
+                let buffer = Buffer::repeated(self.send_size * self.send_width, &self.payload);
                 send_stream(tally, socket, &buffer, &plan, latencies)
             }
             Pattern::Maerts => receive_stream(tally, socket, self.receive_size, self.count(), latencies),
@@ -143,7 +145,7 @@ impl DataPlan {
                     total: self.count(),
                     pace: self.pace,
                 };
-                ask(tally, socket, &Buffer::repeated(self.request_size, PAYLOAD), &plan, latencies)
+                ask(tally, socket, &Buffer::repeated(self.request_size, &self.payload), &plan, latencies)
             }
         };
         let end = done?;
@@ -161,7 +163,7 @@ impl DataPlan {
 
     /// A connection for each transaction.
     fn connections(&self, tally: &Tally, mut latencies: Option<&mut Latencies>) -> Result<(), TestError> {
-        let request = Buffer::repeated(self.request_size, PAYLOAD);
+        let request = Buffer::repeated(self.request_size, &self.payload);
         let mut response = vec![0; self.response_size];
         let mut ports = Ports::new(self.port_range);
         let mut left = self.count().unwrap_or(u64::MAX);
@@ -231,7 +233,7 @@ impl DataPlan {
                 send_datagrams(
                     tally,
                     socket,
-                    &mut Buffer::repeated(self.send_size, PAYLOAD),
+                    &mut Buffer::repeated(self.send_size, &self.payload),
                     &plan,
                     |_, _| {},
                 )
@@ -247,7 +249,13 @@ impl DataPlan {
                     pace: self.pace,
                     patience: self.udp_patience,
                 };
-                ask_datagrams(tally, socket, &Buffer::repeated(self.request_size, PAYLOAD), &plan, latencies)
+                ask_datagrams(
+                    tally,
+                    socket,
+                    &Buffer::repeated(self.request_size, &self.payload),
+                    &plan,
+                    latencies,
+                )
             }
         };
         let counted = !matches!(self.length, Length::Seconds(_));

@@ -30,6 +30,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long the control connection may take to come up.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 
+/// Most bytes of a fill file that are read.
+const MOST_FILL_BYTES: u64 = 64 << 20;
+
 /// How long the client's end may take after its time is up.
 const END_LIMIT: Duration = Duration::from_secs(60);
 
@@ -179,7 +182,8 @@ impl Driver {
         let settle = Duration::from_secs(options.settle_seconds.into());
         std::thread::sleep(settle);
         let target = SocketAddr::new(data_ip, response.port);
-        let plan = plan(options, wish, target, source, sizes, keep_latency);
+        let payload = payload(options).map_err(DriveError::Local)?;
+        let plan = plan(options, wish, target, source, sizes, (keep_latency, payload));
         let cpu = if options.measure_cpu[0] {
             Some(CpuWatch::open().map_err(|e| DriveError::Local(e.to_string()))?)
         } else {
@@ -405,13 +409,22 @@ fn request(options: &Options, data_ip: IpAddr, source: Option<IpAddr>, sizes: (i
     request
 }
 
+/// What buffers are filled with: a file's first bytes, where one is named.
+fn payload(options: &Options) -> Result<Vec<u8>, String> {
+    let Some(path) = &options.fill_file else { return Ok(super::data_server::PAYLOAD.to_vec()) };
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(MOST_FILL_BYTES).read_to_end(&mut bytes));
+    read.map_err(|e| format!("open fill file {path}: {e}"))?;
+    if bytes.is_empty() { Err(format!("fill file {path} is empty")) } else { Ok(bytes) }
+}
+
 fn plan(
     options: &Options,
     wish: Wish,
     target: SocketAddr,
     source: Option<SocketAddr>,
     (send_size, receive_size, width): (i32, i32, i32),
-    keep_latency: bool,
+    (keep_latency, payload): (bool, Vec<u8>),
 ) -> DataPlan {
     let own = &options.own;
     let bytes = |size: i32| usize::try_from(size).unwrap_or(1).max(1);
@@ -434,6 +447,7 @@ fn plan(
         sendfile: options.test == TestName::TcpSendfile,
         sends_nothing: options.test == TestName::TcpMss,
         keep_latency,
+        payload,
         udp_patience: own.udp_timeout_seconds.map(|seconds| Duration::from_secs(seconds.into())),
         port_range: own.port_range,
     }

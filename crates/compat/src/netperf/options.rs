@@ -147,6 +147,8 @@ pub struct Options {
     pub width: [i32; 2],
     /// The test's own.
     pub own: TestOptions,
+    /// File that buffers are filled from.
+    pub fill_file: Option<String>,
     /// File for the project's own record.
     pub record_file: Option<String>,
 }
@@ -154,13 +156,12 @@ pub struct Options {
 const GLOBAL_SPEC: &str = "a:A:B:b:c;C;dD:f:F:hH:i:I:jk:K:l:L:n:No:O:p:P:rs:St:T:v:Vw:W:y:Y:Z:46";
 
 /// Global options that are known but not offered, and why.
-const GLOBAL_NOT_OFFERED: [(char, &str); 8] = [
+const GLOBAL_NOT_OFFERED: [(char, &str); 7] = [
     ('a', "buffers begin on a page"),
     ('A', "buffers begin on a page"),
-    ('F', "data comes from no file"),
     ('k', "buffers are never dirtied"),
     ('K', "buffers are never dirtied"),
-    ('N', "there is no test without a control connection"),
+    ('N', "the discard, chargen and echo services that it needs are nowhere to be met"),
     ('o', "buffers have no offset"),
     ('O', "buffers have no offset"),
 ];
@@ -225,6 +226,7 @@ impl Options {
             tos: [-1, -1],
             width: [0, 0],
             own: TestOptions::defaults(TestName::TcpStream),
+            fill_file: None,
             record_file,
         }
     }
@@ -243,6 +245,13 @@ impl Options {
                 self.interim_seconds = Some(seconds.abs()).filter(|s| s.is_finite() && *s > 0.0);
                 self.interim_seconds.ok_or_else(|| NotANumber(value.to_owned()))?;
             }
+            'F' => match explicit_pair(value) {
+                (local, None) => self.fill_file = local.map(str::to_owned),
+                (_, Some(_)) => {
+                    let why = "netperf: -F for the server is not offered: no file is opened for a client\n";
+                    return Err(Wrong::Refused(bad(why.into())));
+                }
+            },
             'f' => self.unit = value.chars().next().map(Unit),
             'h' => return Err(Wrong::Refused(Refusal::Complain(super::help::GLOBAL.into(), 1))),
             'V' => return Err(Wrong::Refused(Refusal::Print(format!("{}\n", super::VERSION_LINE)))),

@@ -269,9 +269,6 @@ fn check(groups: &[Arc<Group>]) -> Result<(), MasterError> {
     if let Some(protocol) = groups.iter().flat_map(|g| g.protocols()).find(|p| !p.is_offered()) {
         return Err(MasterError::Here(not_offered(protocol)));
     }
-    if groups.iter().any(|g| g.processes) {
-        return Err(MasterError::Here("nprocs= is not offered: use nthreads=".into()));
-    }
     if groups.iter().any(|g| g.accepts() && g.hosts().len() > 1) {
         return Err(MasterError::Here("a group that accepts can have one remotehost".into()));
     }

@@ -15,6 +15,7 @@ fn side(profile: &str, token: Token) -> TrialSide {
     let profile = crate::uperf::profile::read(profile, &|_| Some("peer".into())).unwrap();
     let trial = Trial {
         family: Family::V4,
+        peers: 1,
         streams: profile.strands(),
         amount: Amount::Whole,
         warmup_ns: 0,
