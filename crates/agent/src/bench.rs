@@ -122,6 +122,7 @@ impl Bench {
             }
             BenchRequest::Link(act) => changes.act(&act, lost).map(|()| BenchReply::Done)?,
             BenchRequest::Device(act) => act_on_device(&act)?,
+            BenchRequest::Identity { link } => BenchReply::Facts(linerate_link::device::identity(&link)?),
             BenchRequest::ReadFile { path } => BenchReply::Text(files::read(&path)?),
             BenchRequest::WriteFile { path, text } => {
                 files::write(&path, &text).map(|()| BenchReply::Done)?

@@ -151,6 +151,11 @@ pub enum BenchRequest {
     Link(LinkAct),
     /// Does something with the device behind a link.
     Device(DeviceAct),
+    /// What is known of the device and driver behind a link. Answered by [`BenchReply::Facts`].
+    Identity {
+        /// The link.
+        link: String,
+    },
     /// Reads a small file of /proc or /sys. Answered by [`BenchReply::Text`].
     ReadFile {
         /// Its path, below `/proc`, `/sys` or `/etc/os-release`.
@@ -222,6 +227,8 @@ pub enum BenchReply {
     },
     /// A file's content.
     Text(String),
+    /// What is known, by name.
+    Facts(std::collections::BTreeMap<String, String>),
     /// It is done.
     Done,
 }

@@ -53,6 +53,7 @@ pub(super) fn operation(request: &BenchRequest) -> &'static str {
         BenchRequest::Set { .. } => "change a setting",
         BenchRequest::Link(_) => "change links",
         BenchRequest::Device(_) => "act upon a device",
+        BenchRequest::Identity { .. } => "read what a link is",
         BenchRequest::ReadFile { .. } => "read a file",
         BenchRequest::WriteFile { .. } => "write a file",
         BenchRequest::Reset => "put everything back",

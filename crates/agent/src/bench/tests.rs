@@ -52,3 +52,11 @@ fn a_missing_link_is_named_and_no_usage_fault() {
     assert!(reason.starts_with("find link lr-none: No such device"), "{reason}");
     assert_eq!(kind, Refusal::Network);
 }
+
+#[test]
+fn a_link_tells_what_it_is() {
+    let reply = bench().answer(BenchRequest::Identity { link: "lo".to_owned() });
+    assert!(matches!(reply, Reply::Bench(reply) if matches!(*reply, BenchReply::Facts(_))));
+    let (reason, _) = refusal(&mut bench(), BenchRequest::Identity { link: "lr-none".to_owned() });
+    assert!(reason.contains("lr-none"), "{reason}");
+}
