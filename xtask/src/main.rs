@@ -2,6 +2,7 @@
 
 mod bench;
 mod docs_check;
+mod examples;
 mod repository;
 mod setup;
 mod step;
@@ -27,6 +28,8 @@ enum Chore {
     Test(test::Options),
     /// Measure linerate beside its peers and write docs/performance.md.
     Bench(bench::Options),
+    /// Run the examples and write what they print into docs/examples.md.
+    Examples(examples::Options),
     /// Check rustdoc, the links between documents, and the length of files.
     DocsCheck,
 }
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         Chore::Setup => setup::run(),
         Chore::Test(options) => test::run(&options),
         Chore::Bench(options) => bench::run(&options),
+        Chore::Examples(options) => examples::run(&options),
         Chore::DocsCheck => docs_check::run(),
     };
     match outcome {
