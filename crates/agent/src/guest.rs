@@ -4,6 +4,7 @@
 //! end of the wire that is in the guest, each on a virtio-serial port of its own.
 
 pub mod init;
+pub mod modprobe;
 
 use linerate_model::trial::Side;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,8 @@ pub const PROGRAM: &str = "/linerate";
 pub const COMMAND: &str = "guest";
 /// The namespace in the guest that has the other end of the wire.
 pub const PEER_NETNS: &str = "peer";
+/// What the kernel runs when it asks for a module (`kernel.modprobe`): a link to the program.
+pub const MODPROBE: &str = "/sbin/modprobe";
 /// Port of the prompt.
 pub const PROMPT_PORT: &str = "linerate.prompt";
 
@@ -33,12 +36,28 @@ pub struct GuestPlan {
 /// A module to load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedModule {
+    /// Its name, with underscores.
+    pub name: String,
     /// Its file in the guest.
     pub file: String,
     /// Its parameters.
     pub parameters: String,
-    /// That it can't be loaded is no failure.
-    pub optional: bool,
+    /// When it is loaded.
+    pub load: Load,
+    /// By which names the kernel may ask for it.
+    pub aliases: Vec<String>,
+}
+
+/// When a module is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Load {
+    /// At the start, and the guest is of no use without it.
+    Needed,
+    /// At the start, where that goes.
+    Wanted,
+    /// When the kernel asks for it.
+    WhenAsked,
 }
 
 /// An end of the wire.

@@ -10,6 +10,11 @@ pub(crate) const NAMES: [&str; 5] = ["netperf", "netserver", "iperf3", "uperf", 
 pub(crate) fn resolve(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.into_iter().collect();
     let called = words.first().and_then(|word| Path::new(word).file_name()?.to_str().map(str::to_owned));
+    // In a guest the kernel calls it so, as `modprobe -q -- NAME`.
+    if called.as_deref() == Some("modprobe") {
+        let module = words.pop().unwrap_or_default();
+        return vec!["linerate".into(), "guest".into(), "--module".into(), module];
+    }
     if let Some(name) = called.filter(|name| NAMES.contains(&name.as_str())) {
         words.insert(1, name.into());
     }
@@ -27,6 +32,8 @@ mod tests {
     #[test]
     fn the_name_it_is_called_by_is_the_subcommand() {
         assert_eq!(resolved(&["/usr/bin/netperf", "-H", "x"]), ["/usr/bin/netperf", "netperf", "-H", "x"]);
+        let asked = resolved(&["/sbin/modprobe", "-q", "--", "rtnl-link-vlan"]);
+        assert_eq!(asked, ["linerate", "guest", "--module", "rtnl-link-vlan"]);
         assert_eq!(resolved(&["linerate", "run"]), ["linerate", "run"]);
         assert_eq!(resolved(&[]), Vec::<String>::new());
     }

@@ -15,7 +15,9 @@ use linerate_sys::{SysError, boot, module, netns};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::{COMMAND, GuestPlan, PEER_NETNS, PLAN, PROGRAM, PROMPT_PORT, PlannedEnd, PlannedModule, port_of};
+use super::{
+    COMMAND, GuestPlan, Load, PEER_NETNS, PLAN, PROGRAM, PROMPT_PORT, PlannedEnd, PlannedModule, port_of,
+};
 
 /// How long a device may take to show after its driver was loaded.
 const DEVICE_LIMIT: Duration = Duration::from_secs(20);
@@ -61,7 +63,7 @@ pub fn run(tell: &dyn Fn(&str)) -> Result<std::convert::Infallible, InitError> {
     boot::mount_all()?;
     let plan = read_plan()?;
     let _ = nix::unistd::sethostname(&plan.host_name);
-    for module in &plan.modules {
+    for module in plan.modules.iter().filter(|module| module.load != Load::WhenAsked) {
         load(module, tell)?;
     }
     links::set_up("lo", true)?;
@@ -125,7 +127,11 @@ fn prompt() -> Command {
     command
 }
 
-fn read_plan() -> Result<GuestPlan, InitError> {
+/// The plan that the launcher left.
+///
+/// # Errors
+/// There is none: this is no guest.
+pub(super) fn read_plan() -> Result<GuestPlan, InitError> {
     let text = fs::read_to_string(PLAN).map_err(|error| InitError::Plan(error.to_string()))?;
     serde_json::from_str(&text).map_err(|error| InitError::Plan(error.to_string()))
 }
@@ -133,7 +139,7 @@ fn read_plan() -> Result<GuestPlan, InitError> {
 fn load(planned: &PlannedModule, tell: &dyn Fn(&str)) -> Result<(), InitError> {
     match module::load(Path::new(&planned.file), &planned.parameters) {
         Ok(_) => Ok(()),
-        Err(error) if planned.optional => {
+        Err(error) if planned.load == Load::Wanted => {
             tell(&error.to_string());
             Ok(())
         }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use clap::Args;
-use linerate_agent::guest::init;
+use linerate_agent::guest::{init, modprobe};
 use linerate_model::exit::ExitCode;
 use linerate_sys::boot;
 
@@ -15,11 +15,18 @@ pub(crate) struct GuestArgs {
     /// Run linerate's subcommands that come on stdin, a line each.
     #[arg(long)]
     prompt: bool,
+    /// Load a module that the kernel asks for.
+    #[arg(long, value_name = "NAME")]
+    module: Option<String>,
 }
 
 pub(crate) fn run(args: GuestArgs) -> Result<ExitCode, Failure> {
     if args.prompt {
         return prompt();
+    }
+    if let Some(name) = args.module {
+        modprobe::load(&name).map_err(Failure::node)?;
+        return Ok(ExitCode::Good);
     }
     let tell = |words: &str| eprintln!("linerate: {words}");
     let Err(why) = init::run(&tell);

@@ -2,6 +2,7 @@
 
 const FOLDER: u32 = 0o040_755;
 const FILE: u32 = 0o100_755;
+const LINK: u32 = 0o120_777;
 const DEVICE: u32 = 0o020_600;
 
 /// An archive under construction. Folders come before what is in them.
@@ -17,6 +18,12 @@ impl Archive {
     pub(super) fn file(&mut self, path: &str, content: &[u8]) {
         self.folders_of(path);
         self.entry(path, FILE, content, (0, 0));
+    }
+
+    /// Adds a symbolic link.
+    pub(super) fn link(&mut self, path: &str, to: &str) {
+        self.folders_of(path);
+        self.entry(path, LINK, to.as_bytes(), (0, 0));
     }
 
     /// Adds a character device.
@@ -89,13 +96,14 @@ mod tests {
     fn the_layout_is_the_kernels() {
         let mut archive = Archive::default();
         archive.file("/a/b", b"hello");
+        archive.link("/a/c", "b");
         archive.device("/dev/console", 5, 1);
         let bytes = archive.finish();
         let text = String::from_utf8_lossy(&bytes);
         assert!(text.starts_with("070701000000010000"), "{text}");
         assert_eq!(bytes.len() % 4, 0);
-        // Folder, file, folder, device, trailer.
-        assert_eq!(text.matches("070701").count(), 5);
+        // Folder, file, link, folder, device, trailer.
+        assert_eq!(text.matches("070701").count(), 6);
         let file = text.match_indices("070701").nth(1).unwrap().0;
         assert_eq!(&text[file + 6 + 6 * 8..file + 6 + 7 * 8], "00000005");
         assert_eq!(&text[file + 110..file + 113], "a/b");

@@ -39,8 +39,9 @@ impl Console {
     /// The lines that tell most of a guest that failed, `count` at most: those from its panic on, else the last.
     pub(super) fn telling(&self, count: usize) -> Vec<String> {
         let mut lines = self.last(KEPT);
+        let end = lines.len();
         let from = lines.iter().rposition(|line| line.contains("Kernel panic"));
-        let mut lines = lines.split_off(from.unwrap_or_else(|| lines.len().saturating_sub(count)));
+        let mut lines = lines.split_off(from.unwrap_or_else(|| end.saturating_sub(count)));
         lines.truncate(count);
         lines
     }

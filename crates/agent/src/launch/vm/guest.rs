@@ -14,16 +14,51 @@ use super::archive::Archive;
 use super::error::{Result, VmError};
 use super::kernel::Kernel;
 use super::machine::{Machine, MachineFacts, SocketFolder, Start, Started, path_of_open};
-use super::modules::ModuleTree;
+use super::modules::{Module, ModuleTree};
 use super::profile::Profile;
 use super::qemu::{self, Wire};
 use super::{LaunchOptions, acceleration, program};
-use crate::guest::{GuestPlan, PLAN, PROMPT_PORT, PlannedEnd, PlannedModule, mac_of, port_of};
+use crate::guest::{self, GuestPlan, Load, PLAN, PROMPT_PORT, PlannedEnd, PlannedModule, mac_of, port_of};
 
 /// What every guest needs to talk to us.
 const CHANNEL_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
 /// What the partner in the same guest needs.
 const PARTNER_MODULE: &str = "virtio_net";
+
+/// What the kernel may ask for when a test makes a link, a queueing discipline or a filter: at hand where the kernel has it,
+/// and loaded when it asks.
+const AT_HAND: [&str; 30] = [
+    "8021q",
+    "macvlan",
+    "ipvlan",
+    "veth",
+    "dummy",
+    "ifb",
+    "bonding",
+    "bridge",
+    "vxlan",
+    "tun",
+    "geneve",
+    "ip_gre",
+    "sch_netem",
+    "sch_fq",
+    "sch_fq_codel",
+    "sch_tbf",
+    "sch_prio",
+    "sch_htb",
+    "sch_ingress",
+    "sch_mqprio",
+    "sch_etf",
+    "sch_taprio",
+    "cls_matchall",
+    "cls_flower",
+    "cls_bpf",
+    "cls_u32",
+    "act_mirred",
+    "act_gact",
+    "tcp_bbr",
+    "rtc_cmos",
+];
 
 /// What guest is wanted.
 #[derive(Debug, Clone)]
@@ -242,12 +277,28 @@ fn add_modules(
     let optional = profile.optional_modules.iter().filter(|name| tree.has(name)).cloned();
     let needed = tree.in_order(&wanted)?.len();
     wanted.extend(optional);
+    let loaded = tree.in_order(&wanted)?.len();
+    wanted.extend(AT_HAND.iter().filter(|name| tree.has(name)).map(|name| (*name).to_owned()));
+    let folder = format!("/lib/modules/{}", kernel.version);
     let mut planned = Vec::new();
+    let mut dependencies = String::new();
     for (number, module) in tree.in_order(&wanted)?.into_iter().enumerate() {
-        let file = format!("/lib/modules/{}/{}.ko", kernel.version, module.name);
-        archive.file(&file, &module.content);
-        let parameters = profile.parameters.get(&module.name).cloned().unwrap_or_default();
-        planned.push(PlannedModule { file, parameters, optional: number >= needed });
+        let Module { name, content, needs, aliases } = module;
+        let file = format!("{folder}/{name}.ko");
+        archive.file(&file, &content);
+        let needs: Vec<String> = needs.iter().map(|name| format!("{name}.ko")).collect();
+        dependencies.extend([format!("{name}.ko: {}\n", needs.join(" "))]);
+        let parameters = profile.parameters.get(&name).cloned().unwrap_or_default();
+        let load = match number {
+            number if number < needed => Load::Needed,
+            number if number < loaded => Load::Wanted,
+            _ => Load::WhenAsked,
+        };
+        // Of these the kernel only asks for what no device has.
+        let aliases = if load == Load::WhenAsked { aliases } else { Vec::new() };
+        planned.push(PlannedModule { name, file, parameters, load, aliases });
     }
+    archive.file(&format!("{folder}/modules.dep"), dependencies.as_bytes());
+    archive.link(guest::MODPROBE, guest::PROGRAM);
     Ok(planned)
 }

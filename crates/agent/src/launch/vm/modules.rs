@@ -27,6 +27,10 @@ pub(super) struct Module {
     pub(super) name: String,
     /// Its file, uncompressed.
     pub(super) content: Vec<u8>,
+    /// All that it needs, the nearest first, as in modules.dep(5).
+    pub(super) needs: Vec<String>,
+    /// By which names the kernel asks for it.
+    pub(super) aliases: Vec<String>,
 }
 
 impl ModuleTree {
@@ -68,17 +72,32 @@ impl ModuleTree {
         let missing = || VmError::NoModule { module: name.to_owned(), kernel: self.kernel.clone() };
         let content = read_module(self.files.get(name).ok_or_else(missing)?)?;
         let info = elf::section(&content, ".modinfo").unwrap_or_default();
-        for needed in needs(info) {
-            self.add(&needed, seen, ordered)?;
+        let direct = needs(info);
+        for needed in &direct {
+            self.add(needed, seen, ordered)?;
         }
         for wished in wishes(info) {
             if self.has(&wished) {
                 self.add(&wished, seen, ordered)?;
             }
         }
-        ordered.push(Module { name: name.to_owned(), content });
+        let aliases = values(info, "alias=").map(str::to_owned).collect();
+        let needs = all_needs(&direct, ordered);
+        ordered.push(Module { name: name.to_owned(), content, needs, aliases });
         Ok(())
     }
+}
+
+/// What these modules are and need, each behind those that need it.
+fn all_needs(direct: &[String], known: &[Module]) -> Vec<String> {
+    let is_needed = |module: &Module| {
+        let by = |name: &String| {
+            *name == module.name
+                || known.iter().any(|other| other.name == *name && other.needs.contains(&module.name))
+        };
+        direct.iter().any(by)
+    };
+    known.iter().rev().filter(|module| is_needed(module)).map(|module| module.name.clone()).collect()
 }
 
 fn collect(folder: &Path, files: &mut BTreeMap<String, PathBuf>) -> io::Result<()> {
@@ -218,6 +237,8 @@ mod tests {
             tree.in_order(&names).map(|all| all.into_iter().map(|module| module.name).collect::<Vec<_>>())
         };
         assert_eq!(order(&["card", "crc"]).unwrap(), ["bus_a", "mii", "card"]);
+        let card = tree.in_order(&["card".to_owned()]).unwrap().pop().unwrap();
+        assert_eq!(card.needs, ["mii", "bus_a"]);
         assert_eq!(order(&["lost"]).unwrap_err().to_string(), "kernel 6.0 has no module gone");
         assert!(tree.has("bus_a") && tree.has("crc") && !tree.has("gone"));
         fs::remove_dir_all(&folder).unwrap();

@@ -14,7 +14,7 @@ macro_rules! shipped {
 }
 
 /// The profiles of the folder `profiles`, by name.
-const SHIPPED: [(&str, &str); 10] = shipped![
+const SHIPPED: [(&str, &str); 11] = shipped![
     "e1000",
     "e1000e",
     "e100",
@@ -25,6 +25,7 @@ const SHIPPED: [(&str, &str); 10] = shipped![
     "vmxnet3",
     "virtio-net",
     "igb",
+    "toolbox",
 ];
 
 /// A guest with one NIC under test.
