@@ -2,10 +2,13 @@
 
 use linerate_agent::node::Node;
 use linerate_link::restore::Restored;
-use linerate_model::trial::{Family, Side};
+use linerate_model::trial::{Family, Side, Trial};
 
 use crate::path::Path;
 use crate::runner::RunError;
+
+/// The setting that is the node under test itself: its levels are nodes.
+pub const NODE_KEY: &str = "dut.node";
 
 /// An agent on the dut and one on a peer, which move data between them.
 #[derive(Debug)]
@@ -25,8 +28,15 @@ pub struct Bench {
     pub first: Pair,
     /// With each further one.
     pub further: Vec<Pair>,
+    /// Other nodes under test, each with a partner of its own, where the node itself is a factor ([`NODE_KEY`]).
+    pub others: Vec<Pair>,
     /// What dead linerates had left changed on the nodes' machines, and what became of it.
     pub left_behind: Vec<(Side, Restored)>,
+}
+
+/// The node under test that a trial names.
+pub fn node_of(trial: &Trial) -> Option<&str> {
+    trial.settings.iter().find(|level| level.key == NODE_KEY).map(|level| level.value.as_str())
 }
 
 impl Pair {
@@ -59,6 +69,20 @@ impl Bench {
         let dut = self.first.dut.environment(None)?.boot_id;
         let peer = self.first.peer.environment(None)?.boot_id;
         Ok(!dut.is_empty() && dut == peer)
+    }
+
+    /// Makes the pair with this node under test the one that trials run on; false where it is already.
+    ///
+    /// # Errors
+    /// No such node takes part.
+    pub(crate) fn switch_to(&mut self, dut: &str) -> Result<bool, RunError> {
+        if self.first.dut.url().to_string() == dut {
+            return Ok(false);
+        }
+        let other = self.others.iter_mut().find(|pair| pair.dut.url().to_string() == dut);
+        let other = other.ok_or_else(|| RunError::NoSuchNode(dut.to_owned()))?;
+        std::mem::swap(&mut self.first, other);
+        Ok(true)
     }
 
     /// All pairs.

@@ -132,7 +132,7 @@ pub fn connect(nodes: &Nodes, families: &Families) -> Result<(Bench, Vec<Hazard>
     };
     let hazards =
         if *families == Families::Usable { missing.iter().map(not_covered).collect() } else { Vec::new() };
-    Ok((Bench { first, further, left_behind }, hazards))
+    Ok((Bench { first, further, others: Vec::new(), left_behind }, hazards))
 }
 
 /// Finds the way between each pair for one IP version, and notes it; either for all pairs or for none.

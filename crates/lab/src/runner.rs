@@ -11,7 +11,7 @@ use linerate_model::event::Event;
 use linerate_model::record::{ClockSync, Outcome, Record};
 use linerate_model::trial::{Family, Side, Trial};
 
-use crate::bench::{Bench, Pair};
+use crate::bench::{Bench, Pair, node_of};
 use crate::clock;
 use crate::join::Place;
 use crate::one_trial::OneTrial;
@@ -55,6 +55,9 @@ pub enum RunError {
         /// A peer elsewhere.
         elsewhere: String,
     },
+    /// A trial names a node under test that does not take part.
+    #[error("node {0} is not among those of this run")]
+    NoSuchNode(String),
     /// The system refused what the runner itself needs.
     #[error("{operation}: {source}")]
     System {
@@ -99,7 +102,28 @@ impl<'a> Session<'a> {
     /// The first refusal.
     pub fn rehearse(&mut self, trials: &[Trial]) -> Result<(), RunError> {
         self.check(trials)?;
-        self.in_force.rehearse(self.bench, trials, self.stop)
+        let mut nodes: Vec<Option<&str>> = trials.iter().map(node_of).collect();
+        nodes.sort();
+        nodes.dedup();
+        for node in nodes {
+            let its: Vec<Trial> = trials.iter().filter(|trial| node_of(trial) == node).cloned().collect();
+            its.first().map_or(Ok(()), |trial| self.switch_for(trial))?;
+            self.in_force.rehearse(self.bench, &its, self.stop)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the node that a trial names the one under test.
+    fn switch_for(&mut self, trial: &Trial) -> Result<(), RunError> {
+        let Some(node) = node_of(trial) else { return Ok(()) };
+        if self.bench.first.dut.url().to_string() == node {
+            return Ok(());
+        }
+        self.in_force.put_back(self.bench)?;
+        self.bench.switch_to(node)?;
+        self.in_force = InForce::of(self.bench);
+        self.known = None;
+        Ok(())
     }
 
     /// Puts back what the trials changed.
@@ -141,6 +165,7 @@ impl<'a> Session<'a> {
         place: Place,
         tell: &mut dyn FnMut(Event),
     ) -> Result<Option<Record>, RunError> {
+        self.switch_for(trial)?;
         if self.in_force.bring(self.bench, trial, self.settle, self.stop)? {
             self.known = None;
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use linerate_agent::node::{Node, NodeError};
 use linerate_model::trial::{SettingLevel, Side, Trial};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, NODE_KEY};
 use crate::path::Path;
 use crate::runner::RunError;
 
@@ -157,7 +157,7 @@ fn wanted(side: Side, path: &Path, settings: &[SettingLevel]) -> Result<Wanted, 
     };
     let mut pairs = Vec::new();
     let mut first = None;
-    for level in settings {
+    for level in settings.iter().filter(|level| level.key != NODE_KEY) {
         let Some((node @ ("dut" | "peer" | "both"), key)) = level.key.split_once('.') else {
             return Err(SettingError::NoNode(level.key.clone()));
         };

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use linerate_agent::auth::Secret;
 use linerate_agent::launch::LaunchOptions;
-use linerate_lab::bench::Bench;
+use linerate_lab::bench::{self, Bench, NODE_KEY, Pair};
 use linerate_lab::connect::{self, Families, Nodes, Place};
 use linerate_lab::path::{Path, PathChoice};
 use linerate_lab::plan::Plan;
@@ -78,15 +78,17 @@ fn check_peer_is_named(asked: &NodesAsked) -> Result<(), Failure> {
 /// Where it could not begin.
 pub(crate) fn measure(work: &mut Work<'_>, manner: &Manner<'_>) -> Result<Measured, Failure> {
     let mut keeper = Keeper::open(manner.store)?;
-    let (resumed, nodes_asked, families, most_peers) = match work {
+    let (resumed, nodes_asked, families, most_peers, guests) = match work {
         Work::New(asked, _) => {
             let plan = asked.check()?;
-            (None, asked.nodes.clone(), asked.families(), most_peers(&plan))
+            let guests = guests_of(&plan)?;
+            (None, with_guests(asked.nodes.clone(), &guests)?, asked.families(), most_peers(&plan), guests)
         }
         Work::Resume(reference) => {
             let (id, stored, done) = keeper.resume(reference)?;
             let (families, most_peers) = (families_of(&stored.plan), most_peers(&stored.plan));
-            (Some((id, stored.plan, done)), stored.nodes, families, most_peers)
+            let guests = guests_of(&stored.plan)?;
+            (Some((id, stored.plan, done)), stored.nodes, families, most_peers, guests)
         }
     };
     check_peer_is_named(&nodes_asked)?;
@@ -97,9 +99,12 @@ pub(crate) fn measure(work: &mut Work<'_>, manner: &Manner<'_>) -> Result<Measur
     signals::arm_second(&stop);
     let nodes = nodes(&nodes_asked, place.as_ref(), most_peers, launch);
     // Programs that we wait for here, such as ssh, end with us; a lab or a guest has to be taken away first.
-    let guests = nodes.peers.iter().chain([&nodes.dut]).any(|node| matches!(node, NodeUrl::Vm { .. }));
-    let at_once = (place.is_none() && !guests).then(signals::AtOnce::begin);
+    let boots = nodes.peers.iter().chain([&nodes.dut]).any(|node| matches!(node, NodeUrl::Vm { .. }));
+    let at_once = (place.is_none() && !boots).then(signals::AtOnce::begin);
     let (mut bench, mut hazards) = connect::connect(&nodes, &families)?;
+    for guest in guests.iter().skip(1) {
+        bench.others.push(other_guest(guest, &nodes, &families)?);
+    }
     drop(at_once);
     tell_left_behind(&bench);
     hazards.extend(place.as_ref().and_then(Place::hazard));
@@ -192,6 +197,43 @@ fn carry_out(
         plan: plan_with,
         outcome: outcome.map_err(Failure::from).and_then(|o| kept.map(|()| o)),
     }
+}
+
+/// The guests that are levels of a factor, in the order in which they are named.
+fn guests_of(plan: &Plan) -> Result<Vec<NodeUrl>, Failure> {
+    let mut guests: Vec<NodeUrl> = Vec::new();
+    for name in plan.combinations.iter().filter_map(bench::node_of) {
+        let guest = name.parse().map_err(Failure::usage)?;
+        if !guests.contains(&guest) {
+            guests.push(guest);
+        }
+    }
+    if !guests.is_empty() && plan.combinations.iter().any(|trial| bench::node_of(trial).is_none()) {
+        let words = format!("{NODE_KEY} is a factor of some trials: make it one of all");
+        return Err(Failure::usage(words));
+    }
+    Ok(guests)
+}
+
+/// The first of the guests is the dut, and its partner the peer.
+fn with_guests(mut nodes: NodesAsked, guests: &[NodeUrl]) -> Result<NodesAsked, Failure> {
+    let Some(first) = guests.first() else { return Ok(nodes) };
+    if nodes.dut.is_some() || nodes.peer.is_some() {
+        let words = format!(
+            "{NODE_KEY} names the nodes under test, each with its own partner: leave out PEER and --dut"
+        );
+        return Err(Failure::usage(words));
+    }
+    nodes.dut = Some(first.clone());
+    nodes.peer = first.other_seat();
+    Ok(nodes)
+}
+
+/// Boots another guest that is a level of a factor.
+fn other_guest(guest: &NodeUrl, nodes: &Nodes, families: &Families) -> Result<Pair, Failure> {
+    let peers = guest.other_seat().into_iter().collect();
+    let nodes = Nodes { dut: guest.clone(), peers, ..nodes.clone() };
+    Ok(connect::connect(&nodes, families)?.0.first)
 }
 
 /// The plan for the paths between two nodes.

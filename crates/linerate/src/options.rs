@@ -1,7 +1,9 @@
 //! Options by name and text, as the command line and experiment files give them.
 
+use linerate_lab::bench::NODE_KEY;
+use linerate_model::NodeUrl;
 use linerate_model::experiment::{Experiment, SettingFactor};
-use linerate_model::trial::{Family, Pinning};
+use linerate_model::trial::{Family, Pinning, Side};
 use linerate_model::units::{ByteCount, Rate, RateUnit};
 use linerate_model::values::{expand_sizes, parse_cpu_list};
 use linerate_model::workload::{SendMethod, WorkloadKind};
@@ -91,6 +93,9 @@ pub(crate) fn add_setting(experiment: &mut Experiment, text: &str) -> Result<(),
         return Err(wrong());
     }
     let values: Vec<String> = words(values).map(str::to_owned).collect();
+    if name == "node" {
+        check_nodes(key, &values)?;
+    }
     if values.iter().any(String::is_empty) {
         return Err(wrong());
     }
@@ -99,6 +104,18 @@ pub(crate) fn add_setting(experiment: &mut Experiment, text: &str) -> Result<(),
     }
     experiment.settings.push(SettingFactor { key: key.to_owned(), values });
     Ok(())
+}
+
+/// The node itself as a factor: guests, of which each has a partner of its own.
+fn check_nodes(key: &str, values: &[String]) -> Result<(), String> {
+    let is_guest = |text: &String| {
+        let node = text.parse::<NodeUrl>();
+        matches!(node, Ok(NodeUrl::Vm { seat: Side::Dut, .. }))
+    };
+    if key == NODE_KEY && values.iter().all(is_guest) {
+        return Ok(());
+    }
+    Err(format!("{key}: the node under test can be a factor, dut.node, and its values are vm:PROFILE"))
 }
 
 fn workloads(text: &str) -> Result<Vec<WorkloadKind>, String> {
@@ -236,6 +253,12 @@ mod tests {
         add_setting(&mut experiment, "both.sysctl:net.core.busy_read=50").unwrap();
         assert_eq!(experiment.settings[0].values, ["on", "off"]);
         assert_eq!(experiment.settings[1].key, "both.sysctl:net.core.busy_read");
+        assert!(add_setting(&mut experiment, "dut.node=vm:e1000,vm:tulip").is_ok());
+        for wrong in ["peer.node=vm:e1000", "both.node=vm:e1000"] {
+            assert!(add_setting(&mut experiment, wrong).unwrap_err().contains("dut.node"), "{wrong}");
+        }
+        let mut other = Experiment::default();
+        assert!(add_setting(&mut other, "dut.node=local,vm:e1000").unwrap_err().contains("vm:PROFILE"));
         for wrong in ["tso=on", "dut.tso", "dut.=on", "mid.tso=on", "dut.tso=on,", "dut.tso=off"] {
             assert!(add_setting(&mut experiment, wrong).is_err(), "{wrong}");
         }
