@@ -3,6 +3,8 @@
 mod flows;
 mod lane;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use linerate_model::bench::EchoSpec;
@@ -57,6 +59,8 @@ pub struct Bench {
     pub(crate) calibration: Option<Calibration>,
     /// Time limits are loosened by this, for kernels with debugging (KSFT_MACHINE_SLOW).
     pub(crate) patience: f64,
+    /// Set while a case is judged.
+    pub(crate) judging: Option<Arc<AtomicBool>>,
     pub(crate) variant: String,
     pub(crate) rng: Rng,
     pub(crate) findings: Findings,
@@ -76,12 +80,19 @@ impl Bench {
             seed,
             calibration: None,
             patience: 1.0,
+            judging: None,
             variant: String::new(),
             rng: Rng::new(seed, ""),
             findings: Findings::default(),
             allowed_growth: Vec::new(),
             allowed_log: Vec::new(),
             next_stream: 0,
+        }
+    }
+
+    pub(crate) fn set_judging(&self, on: bool) {
+        if let Some(judging) = &self.judging {
+            judging.store(on, Ordering::SeqCst);
         }
     }
 

@@ -1,12 +1,19 @@
 //! What a run tells while it goes on.
 
-use linerate_model::qualification::{Calibration, CaseResult};
+use linerate_model::qualification::{Calibration, CaseResult, End};
 
 use crate::capture::CapturedFrame;
 
 /// Something that happened.
 #[derive(Debug)]
 pub enum Event<'a> {
+    /// Both ends are known; their settings are those before the first case.
+    Described {
+        /// The end under test.
+        dut: &'a End,
+        /// What joins the ends.
+        medium: &'a str,
+    },
     /// The ends are joined and the cases chosen: so many variants, all repeats counted.
     Planned {
         /// Variants to run or skip.

@@ -58,6 +58,11 @@ impl Injector {
         self.armed.store(on, Ordering::SeqCst);
     }
 
+    /// The switch of [`Self::arm`], for the runner.
+    pub fn switch(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.armed)
+    }
+
     /// Ends it and says what went wrong in it.
     ///
     /// # Errors

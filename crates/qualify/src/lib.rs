@@ -14,6 +14,7 @@ pub mod catalogue;
 pub mod connect;
 pub mod environment;
 mod event;
+pub mod expected;
 mod finding;
 pub mod frame;
 pub mod glob;

@@ -56,6 +56,11 @@ impl Record {
         Ok(())
     }
 
+    /// Who is under test, once described, and the medium.
+    pub(crate) fn described(&self) -> Option<(&End, &str)> {
+        self.ends.as_ref().map(|(dut, _)| (dut, self.medium.as_str()))
+    }
+
     pub(crate) fn add(&mut self, result: CaseResult) {
         self.cases.push(result);
     }

@@ -1,5 +1,7 @@
 //! Runs the chosen cases, one variant after the other, each between its guards, and puts everything back.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use linerate_model::qualification::{CaseResult, Ended, Outcome, Qualification, Reason, ReasonCode};
@@ -31,6 +33,8 @@ pub struct Course {
     pub patience: f64,
     /// The command line, for the record.
     pub command: Vec<String>,
+    /// Set while a case is judged, and only then: faults are injected then.
+    pub judging: Option<Arc<AtomicBool>>,
 }
 
 /// Why a run could not begin.
@@ -60,6 +64,7 @@ pub fn run(
     let mut record = Record::begin(course).map_err(RunError::Machine)?;
     let mut bench = joined.bench(course.seed, record.probe_run());
     bench.patience = course.patience;
+    bench.judging.clone_from(&course.judging);
     joined_notes(&bench, tell);
     let mut known = match prepare(&mut bench, &mut record) {
         Ok(known) => known,
@@ -68,6 +73,9 @@ pub fn run(
             return Err(RunError::Begin(trouble));
         }
     };
+    if let Some((dut, medium)) = record.described() {
+        tell(Event::Described { dut, medium });
+    }
     let variants = course.planned.len() * course.selection.repeat.max(1) as usize;
     tell(Event::Planned { variants });
     let ended = match calibrate_all(&mut bench, tell) {
@@ -199,7 +207,9 @@ fn guarded(
 ) -> Result<(), Trouble> {
     let before = guard::before(bench)?;
     bench.watch.limit(Some(limit));
+    bench.set_judging(true);
     let judged = judge(bench);
+    bench.set_judging(false);
     bench.watch.limit(None);
     if !matches!(judged, Err(Trouble::Lost(_))) {
         match guard::after(bench, &before, case.disruptive) {

@@ -2,6 +2,7 @@
 //!
 //! Everything derives from [`Qualification`]; what comes from nodes is a stranger's bytes and is escaped.
 
+mod compare;
 mod dump;
 mod group;
 mod json;
@@ -11,6 +12,7 @@ mod page;
 mod pcapng;
 mod table;
 
+pub use compare::{Change, ChangedCase, Comparison, compare_qualifications, comparison_text};
 pub use group::Totals;
 pub use json::{ParseQualificationError, is_qualification, parse_qualification, qualification_json};
 pub use junit::junit;

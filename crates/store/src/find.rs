@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use linerate_model::Record;
 use linerate_model::workload::WorkloadKind;
-use rusqlite::{Connection, Row, ToSql, named_params};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, named_params};
 
 use crate::error::StoreError;
 use crate::run::{RunInfo, RunOutcome, RunSummary, is_id_prefix};
@@ -75,7 +75,12 @@ impl Store {
     /// SQLite's refusal, or [`StoreError::Damaged`].
     pub fn runs(&self, filter: &Filter) -> Result<Vec<RunSummary>, StoreError> {
         let trials = if filter.looks_at_records() {
-            format!("EXISTS (SELECT 1 FROM records c WHERE c.run = r.id AND {RECORD_MATCHES})")
+            // A qualification has the same columns, but no workload.
+            format!(
+                "(EXISTS (SELECT 1 FROM records c WHERE c.run = r.id AND {RECORD_MATCHES}) \
+                 OR EXISTS (SELECT 1 FROM (SELECT *, NULL AS workload FROM qualifications) c \
+                 WHERE c.run = r.id AND {RECORD_MATCHES}))"
+            )
         } else {
             // Names the parameters that are bound in any case.
             "coalesce(:link, :driver, :kernel, :machine, :workload) IS NULL".to_owned()
@@ -176,21 +181,33 @@ impl Store {
                 "SELECT DISTINCT {name} FROM records WHERE run = ?1 AND {name} IS NOT NULL ORDER BY 1"
             ))
         };
+        let distinct_in_all = |name: &str| {
+            read(&format!(
+                "SELECT {name} FROM records WHERE run = ?1 AND {name} IS NOT NULL \
+                 UNION SELECT {name} FROM qualifications WHERE run = ?1 AND {name} IS NOT NULL ORDER BY 1"
+            ))
+        };
         let count = "SELECT count(*) FROM records WHERE run = ?1";
         let trials: i64 = self
             .connection
             .query_row(count, [&id], |row| row.get(0))
             .map_err(self.failed(format!("count the trials of run {id}")))?;
+        let cases: Option<i64> = self
+            .connection
+            .query_row("SELECT cases FROM qualifications WHERE run = ?1", [&id], |row| row.get(0))
+            .optional()
+            .map_err(self.failed(format!("count the cases of run {id}")))?;
         Ok(RunSummary {
+            cases: cases.map(i64::unsigned_abs),
             ended_at: row.ended_at,
             outcome: row.outcome.as_deref().and_then(RunOutcome::from_name),
             tags: read("SELECT name FROM tags WHERE run = ?1 ORDER BY 1")?,
             trials: trials.unsigned_abs(),
             workloads: distinct("workload")?,
-            links: distinct("link")?,
-            drivers: distinct("driver")?,
-            kernels: distinct("kernel")?,
-            machines: distinct("machine")?,
+            links: distinct_in_all("link")?,
+            drivers: distinct_in_all("driver")?,
+            kernels: distinct_in_all("kernel")?,
+            machines: distinct_in_all("machine")?,
             info: RunInfo {
                 id,
                 started_at: row.started_at,

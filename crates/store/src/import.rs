@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use linerate_model::Record;
+use linerate_model::qualification::Qualification;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::value::RawValue;
 
 use crate::error::{ImportError, StoreError};
+use crate::qualification;
 use crate::run::{RunInfo, check_info, check_tag};
 use crate::store::{RecordRow, insert_run};
 use crate::time::nanoseconds;
@@ -36,6 +38,9 @@ impl Importer<'_> {
         }
         for (at, text) in run.records.iter().enumerate() {
             self.record(&info.id, at, text)?;
+        }
+        if let Some(text) = run.qualification {
+            self.qualification(&info.id, text.get())?;
         }
         for tag in &run.tags {
             check_tag(tag)?;
@@ -71,6 +76,24 @@ impl Importer<'_> {
             return Err(ImportError::Conflict(format!("trial {} of run {run}", record.sequence)).into());
         }
         self.done.trials_known += 1;
+        Ok(())
+    }
+
+    fn qualification(&self, run: &str, text: &str) -> Result<(), StoreError> {
+        let object = || format!("the qualification of run {run}");
+        let parsed = serde_json::from_str(text);
+        let read: Qualification = parsed.map_err(|cause| ImportError::Syntax { object: object(), cause })?;
+        let invalid = |reason| ImportError::Invalid { object: object(), reason };
+        if read.run != run {
+            return Err(invalid("it belongs to another run".to_owned()).into());
+        }
+        let Some(stored) = qualification::stored(self.connection, run).map_err(self.failed(run))? else {
+            let row = qualification::Row::new(&read, text).map_err(invalid)?;
+            return row.insert(self.connection).map_err(self.failed(run));
+        };
+        if stored != text && serde_json::from_str::<Qualification>(&stored).ok().as_ref() != Some(&read) {
+            return Err(ImportError::Conflict(object()).into());
+        }
         Ok(())
     }
 

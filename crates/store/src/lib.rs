@@ -29,6 +29,7 @@ mod error;
 mod find;
 mod import;
 mod path;
+mod qualification;
 mod run;
 mod schema;
 mod series;

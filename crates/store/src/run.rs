@@ -62,6 +62,8 @@ pub struct RunSummary {
     pub tags: Vec<String>,
     /// Trials stored.
     pub trials: u64,
+    /// Cases of a qualification; `None` for a run of trials.
+    pub cases: Option<u64>,
     /// Workloads of its trials (`tcp-stream` ...).
     pub workloads: Vec<String>,
     /// The dut's links under test.

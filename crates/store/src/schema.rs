@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use crate::error::StoreError;
 
 /// Step `n` leads from version `n` (0 is an empty file) to version `n + 1`.
-const MIGRATIONS: &[&str] = &[include_str!("schema/v1.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema/v1.sql"), include_str!("schema/v2.sql")];
 
 /// `application_id` of a history: "lrat" in ASCII.
 const APPLICATION_ID: i64 = 0x6c72_6174;
@@ -164,10 +164,20 @@ mod tests {
     }
 
     #[test]
-    fn the_first_version_is_what_is_expected() {
+    fn a_history_of_version_1_takes_qualifications_after_its_step() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(include_str!("../tests/store/fixtures/history-v1.sql")).unwrap();
+        prepare(&mut connection, Path::new("m"), MIGRATIONS).unwrap();
+        assert_eq!(version(&connection), 2);
+        let count = "SELECT (SELECT count(*) FROM records) + (SELECT count(*) FROM qualifications)";
+        assert_eq!(connection.query_row(count, [], |row| row.get(0)), Ok(1));
+    }
+
+    #[test]
+    fn the_present_version_is_what_is_expected() {
         let connection = memory(MIGRATIONS);
         let tables = "SELECT group_concat(name, ' ') FROM (SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1)";
         let names: String = connection.query_row(tables, [], |row| row.get(0)).unwrap();
-        assert_eq!(names, "records runs tags");
+        assert_eq!(names, "qualifications records runs tags");
     }
 }

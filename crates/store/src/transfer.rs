@@ -1,7 +1,7 @@
 //! Runs out as one JSON document, and in again.
 //!
 //! The document is `{"schema": "linerate.history/1", "runs": [{"info", "ended_at", "outcome", "tags", "records"}]}`; each
-//! record is the very text that was stored.
+//! record is the very text that was stored. A run that was a qualification has no records, but a `"qualification"`.
 
 use std::io::{self, Read, Write};
 
@@ -40,6 +40,8 @@ struct ExportedRun<'a> {
     outcome: Option<RunOutcome>,
     tags: &'a [String],
     records: Vec<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    qualification: Option<Box<RawValue>>,
 }
 
 /// One run of a document; the records are checked one by one.
@@ -51,6 +53,8 @@ pub(crate) struct ImportedRun<'a> {
     pub(crate) tags: Vec<String>,
     #[serde(borrow)]
     pub(crate) records: Vec<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) qualification: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -110,6 +114,7 @@ impl Store {
             outcome: run.outcome,
             tags: &run.tags,
             records: texts.into_iter().map(raw).collect::<Result<_, _>>()?,
+            qualification: self.qualification_text(id)?.map(raw).transpose()?,
         };
         serde_json::to_writer(writer, &exported)
             .map_err(|cause| StoreError::Export { object: format!("run {id}"), cause: cause.into() })

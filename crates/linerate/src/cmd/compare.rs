@@ -3,13 +3,18 @@
 use linerate_lab::verdict_table::{Names, verdict_table};
 use linerate_lab::verdicts::{Match, match_levels, match_runs};
 use linerate_model::exit::ExitCode;
+use linerate_report::qualification::{compare_qualifications, comparison_text};
 
 use crate::cli::CompareArgs;
 use crate::failure::Failure;
-use crate::references::records_of;
+use crate::output::{self, print};
+use crate::references::{qualification_of, records_of};
 use crate::verdict;
 
 pub(crate) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
+    if let Some(done) = qualifications(&args)? {
+        return Ok(done);
+    }
     let rule = verdict::rule(&args.verdict.against)?;
     let failing = verdict::failing(&args.verdict)?;
     let metrics = verdict::metrics(&args.verdict)?;
@@ -33,6 +38,24 @@ pub(crate) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     };
     let table = verdict_table(&matches, &names, &rule, metrics).map_err(Failure::usage)?;
     verdict::show(&table, &args.verdict, &failing)
+}
+
+/// Two qualifications: cases instead of verdicts. None where the base is a run of trials.
+fn qualifications(args: &CompareArgs) -> Result<Option<ExitCode>, Failure> {
+    let db = args.db.db.as_deref();
+    let Some(base) = qualification_of(&args.base, db)? else { return Ok(None) };
+    let Some(reference) = &args.new else {
+        return Err(Failure::usage(format!(
+            "compare {}: name the qualification to hold against it",
+            args.base
+        )));
+    };
+    let Some(new) = qualification_of(reference, db)? else {
+        return Err(Failure::usage(format!("compare: {} is a qualification, {reference} is not", args.base)));
+    };
+    print(&comparison_text(&base, &new, output::table_options(false).width, false))?;
+    let worse = compare_qualifications(&base, &new).is_worse();
+    Ok(Some(if worse { ExitCode::Failed } else { ExitCode::Good }))
 }
 
 /// `dut.tso`, or `send=write,zerocopy`.

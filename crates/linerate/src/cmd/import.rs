@@ -6,6 +6,7 @@ use std::path::Path;
 
 use linerate_model::Record;
 use linerate_model::exit::ExitCode;
+use linerate_model::qualification::Ended;
 use linerate_model::trial::Side;
 use linerate_store::{HISTORY_SCHEMA, MAX_IMPORT_BYTES, RunInfo, RunOutcome, Store};
 use serde_json::json;
@@ -14,6 +15,7 @@ use crate::cli::ImportArgs;
 use crate::failure::Failure;
 use crate::history;
 use crate::output::{print, printable};
+use crate::references::qualification_of;
 
 pub(crate) fn run(args: ImportArgs) -> Result<ExitCode, Failure> {
     let mut store = history::open(args.db.db.as_deref())?;
@@ -22,9 +24,13 @@ pub(crate) fn run(args: ImportArgs) -> Result<ExitCode, Failure> {
             store.import(std::io::stdin().lock())
         } else {
             let read = |e| Failure::usage(format!("read {}: {e}", path.display()));
-            match records_of(path).map_err(read)? {
-                Some(records) => store.import(document(&store, &records)?.as_bytes()),
-                None => store.import(BufReader::new(File::open(path).map_err(read)?)),
+            if let Some(document) = qualification_document(path)? {
+                store.import(document.as_bytes())
+            } else {
+                match records_of(path).map_err(read)? {
+                    Some(records) => store.import(document(&store, &records)?.as_bytes()),
+                    None => store.import(BufReader::new(File::open(path).map_err(read)?)),
+                }
             }
         };
         // The reason may quote the file.
@@ -40,6 +46,30 @@ pub(crate) fn run(args: ImportArgs) -> Result<ExitCode, Failure> {
         ))?;
     }
     Ok(ExitCode::Good)
+}
+
+/// The qualification of a file as the document that its export would be; none where it is something else.
+fn qualification_document(path: &Path) -> Result<Option<String>, Failure> {
+    let reference = path.to_string_lossy();
+    let too_large = std::fs::metadata(path).is_ok_and(|found| found.len() > MAX_IMPORT_BYTES);
+    if too_large || !path.is_file() {
+        return Ok(None);
+    }
+    let Some(found) = qualification_of(&reference, None)? else { return Ok(None) };
+    let outcome =
+        if found.ended == Ended::Interrupted { RunOutcome::Interrupted } else { RunOutcome::Complete };
+    let info = RunInfo {
+        id: found.run.clone(),
+        started_at: found.started_at.clone(),
+        command: found.command.clone(),
+        linerate_version: found.dut.environment.linerate_version.clone(),
+        plan_json: None,
+        seed: found.seed,
+    };
+    let run = json!({ "info": info, "ended_at": found.started_at, "outcome": outcome, "tags": [], "records": [],
+                      "qualification": found });
+    let document = json!({ "schema": HISTORY_SCHEMA, "runs": [run] });
+    serde_json::to_string(&document).map(Some).map_err(|e| Failure::node(format!("make the document: {e}")))
 }
 
 /// The records of a file that holds nothing else; none where it is something else, or too large to be looked at.

@@ -15,6 +15,7 @@ use linerate_model::exit::ExitCode;
 use linerate_model::qualification::{Ended, Qualification};
 use linerate_qualify::catalogue::CATALOGUE;
 use linerate_qualify::connect::{self, ConnectError};
+use linerate_qualify::inject::{Injector, parse_faults};
 use linerate_qualify::runner::{self, Course, RunError};
 use linerate_qualify::selection::{self, Planned, Selection};
 use linerate_qualify::{Event, Trouble};
@@ -64,7 +65,7 @@ fn carry_out(args: QualifyArgs, place: Where) -> Result<Done, Failure> {
     }
     let mut output = Output::new(&args)?;
     let qualified = qualify(&args, &place, planned, selection, &mut output)?;
-    output.end(&qualified)?;
+    output.end(&qualified, &args.output)?;
     Ok(Done::Qualified(Box::new(qualified)))
 }
 
@@ -102,7 +103,19 @@ fn joined(
     lab: Option<&Place>,
     stop: &Arc<AtomicBool>,
 ) -> Result<Qualification, Failure> {
-    let ends = place.ends(args, lab)?;
+    let mut ends = place.ends(args, lab)?;
+    let injector = match (&args.inject, lab) {
+        (Some(faults), Some(Place::Lab(lab))) => {
+            let faults = parse_faults(faults).map_err(Failure::usage)?;
+            ends.medium = Some("injector".to_owned());
+            Some(
+                Injector::between(lab, &faults)
+                    .map_err(|e| Failure::node(format!("put a NIC with faults between the ends: {e}")))?,
+            )
+        }
+        (Some(_), _) => return Err(Failure::usage("--inject needs the private lab: name no PEER")),
+        (None, _) => None,
+    };
     let joined = connect::connect(&ends, stop)?;
     output.headline(&joined.headline());
     let seed = match args.seed {
@@ -115,8 +128,14 @@ fn joined(
         seed,
         patience: if place.topology.slow { 4.0 } else { 1.0 },
         command: std::env::args().collect(),
+        // The ends are joined and measured, and looked at after each case, by a card without faults.
+        judging: injector.as_ref().map(Injector::switch),
     };
-    Ok(runner::run(joined, &course, &mut |event: Event<'_>| output.tell(event))?)
+    let qualified = runner::run(joined, &course, &mut |event: Event<'_>| output.tell(event))?;
+    if let Some(injector) = injector {
+        injector.finish().map_err(|e| Failure::node(format!("the NIC with faults: {e}")))?;
+    }
+    Ok(qualified)
 }
 
 /// Below 2^53, so that every JSON reader keeps it.

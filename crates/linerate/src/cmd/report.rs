@@ -5,14 +5,19 @@ use linerate_lab::stats::interval::median_exact;
 use linerate_lab::verdict_table::{Names, verdict_table};
 use linerate_lab::verdicts::match_runs;
 use linerate_model::exit::ExitCode;
+use linerate_report::qualification::qualification_html;
 use linerate_report::{HtmlOptions, Interval, Run};
 
 use crate::cli::ReportArgs;
 use crate::failure::Failure;
-use crate::references::{Found, records_of};
+use crate::references::{Found, qualification_of, records_of};
 use crate::{output, verdict};
 
 pub(crate) fn run(args: ReportArgs) -> Result<ExitCode, Failure> {
+    if let Some(page) = qualifications(&args)? {
+        output::write_file(&args.output, &page)?;
+        return Ok(ExitCode::Good);
+    }
     let rule = verdict::rule(&args.against)?;
     let mut all: Vec<(String, Found)> = Vec::new();
     for reference in &args.runs {
@@ -45,6 +50,21 @@ pub(crate) fn run(args: ReportArgs) -> Result<ExitCode, Failure> {
     };
     output::write_file(&args.output, &linerate_report::html(&runs, &options))?;
     Ok(ExitCode::Good)
+}
+
+/// The page of qualifications; none where the first reference is a run of trials.
+fn qualifications(args: &ReportArgs) -> Result<Option<String>, Failure> {
+    let mut all = Vec::new();
+    for reference in &args.runs {
+        match qualification_of(reference, args.db.db.as_deref())? {
+            Some(found) => all.push(found),
+            None if all.is_empty() => return Ok(None),
+            None => {
+                return Err(Failure::usage(format!("report: {reference} is no qualification, others are")));
+            }
+        }
+    }
+    Ok((!all.is_empty()).then(|| qualification_html(&all)))
 }
 
 fn run_of<'a>(name: &str, found: &'a Found) -> Run<'a> {

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use linerate_model::exit::ExitCode;
+use linerate_model::qualification::Qualification;
+use linerate_report::qualification::{qualification_json, qualification_text};
 
 use crate::cli::ShowArgs;
 use crate::failure::Failure;
@@ -10,6 +12,10 @@ use crate::output::{print, printable};
 use crate::{history, output, references};
 
 pub(crate) fn run(args: ShowArgs) -> Result<ExitCode, Failure> {
+    if let Some(found) = references::qualification_of(&args.run, args.db.db.as_deref())? {
+        print(&qualification(&found, &args)?)?;
+        return Ok(ExitCode::Good);
+    }
     if Path::new(&args.run).is_file() {
         output::show(&references::records_of(&args.run, None)?.records, &[], &args.output, false)?;
         return Ok(ExitCode::Good);
@@ -27,4 +33,16 @@ pub(crate) fn run(args: ShowArgs) -> Result<ExitCode, Failure> {
     }
     output::show(&records, &history::left_out(&run.info), &args.output, false)?;
     Ok(ExitCode::Good)
+}
+
+fn qualification(found: &Qualification, args: &ShowArgs) -> Result<String, Failure> {
+    if args.output.csv {
+        return Err(Failure::usage("show: a qualification has no CSV form; use --json"));
+    }
+    let text = if args.output.json {
+        qualification_json(found)
+    } else {
+        qualification_text(found, output::table_options(false).width, false)
+    };
+    Ok(text)
 }

@@ -135,7 +135,6 @@ pub(super) fn phrase(name: &str, level: &str) -> String {
     match (name, level) {
         ("family", version) => format!("IPv{version}"),
         (RUN | "workload" | "send", _) => level.to_owned(),
-        (_, "") => format!("{name} as it was"),
         (_, "true") => name.to_owned(),
         (_, "false") => format!("no {name}"),
         (setting, _) if setting.contains(['.', ':']) => format!("{setting}={level}"),
@@ -171,9 +170,7 @@ pub(super) fn roles(mut factors: Vec<Varied>) -> Option<Roles> {
 pub(super) fn panels<'a>(samples: &[Sample<'a>], factors: &[Varied]) -> Vec<(String, Vec<Sample<'a>>)> {
     let mut groups: Vec<(String, Vec<Sample<'a>>)> = Vec::new();
     for sample in samples {
-        // A setting that this trial leaves as it is goes without saying.
-        let levels = factors.iter().map(|f| (f, f.level(sample))).filter(|(_, level)| !level.is_empty());
-        let name: Vec<String> = levels.map(|(f, level)| phrase(&f.name, &level)).collect();
+        let name: Vec<String> = factors.iter().map(|f| phrase(&f.name, &f.level(sample))).collect();
         let name = name.join(", ");
         match groups.iter_mut().find(|(known, _)| *known == name) {
             Some((_, group)) => group.push(*sample),

@@ -367,3 +367,36 @@ fn the_page_has_the_matrix_and_the_failing_byte_and_no_strangers_markup() {
         assert!(page.contains(text), "{text}");
     }
 }
+
+#[test]
+fn a_comparison_tells_regressions_capabilities_and_what_is_fixed() {
+    use Outcome::*;
+    let with = |outcomes: &[Outcome]| {
+        let mut q = qualification();
+        let ids = ["TX-01", "TX-02", "RX-01", "RX-02", "RX-03", "RX-04", "RX-05", "RX-06"];
+        q.cases = ids.iter().zip(outcomes).map(|(id, outcome)| case(id, "", "tx", *outcome)).collect();
+        q
+    };
+    let base = with(&[Pass, Fail, Fail, Skip, Pass, ExpectedFail, Skip, Pass]);
+    let new = with(&[Fail, Pass, Timeout, Pass, Skip, Pass, Error]);
+    let comparison = compare_qualifications(&base, &new);
+    let changes: Vec<Change> = comparison.cases.iter().map(|case| case.change).collect();
+    assert_eq!(
+        changes,
+        [
+            Change::Regression,
+            Change::Fixed,
+            Change::StillFailing,
+            Change::Gained,
+            Change::Lost,
+            Change::FixedAgainstExpectation,
+            Change::NewFailure,
+            Change::Gone
+        ]
+    );
+    assert!(comparison.is_worse());
+    assert!(!compare_qualifications(&base, &base).is_worse());
+    let text = comparison_text(&base, &new, 80, false);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!(text);
+}

@@ -188,7 +188,7 @@ fn a_newer_layout_is_refused_politely() {
     connection.pragma_update(None, "user_version", 9).unwrap();
     drop(connection);
     let error = Store::open(&folder.database()).unwrap_err().to_string();
-    assert!(error.contains("version 9") && error.contains("up to 1"), "{error}");
+    assert!(error.contains("version 9") && error.contains("up to 2"), "{error}");
     assert!(error.contains("use the newer linerate"), "{error}");
 }
 

@@ -215,3 +215,33 @@ fn an_export_that_can_not_be_written_says_so() {
     let records: Vec<Record> = store.records("base").unwrap();
     assert_eq!(records.len(), 3);
 }
+
+#[test]
+fn a_qualification_is_a_run_that_travels_and_goes() {
+    let text = include_str!("fixtures/qualification-v1.json");
+    let qualification: linerate_model::qualification::Qualification = serde_json::from_str(text).unwrap();
+    let folder = Folder::new("qualification");
+    let mut store = Store::open(&folder.path().join("a.db")).unwrap();
+    store.add_qualification(&qualification).unwrap();
+    assert!(matches!(store.add_qualification(&qualification), Err(StoreError::RunExists(_))));
+    let run = store.run("last").unwrap();
+    assert_eq!(run.cases, Some(qualification.cases.len() as u64));
+    assert_eq!(run.links, std::slice::from_ref(&qualification.dut.link));
+    assert_eq!(store.qualification("last").unwrap().as_ref(), Some(&qualification));
+    let of_link = |link: &str| Filter { link: Some(link.to_owned()), ..Filter::default() };
+    assert_eq!(store.runs(&of_link("lr-*")).unwrap().len(), 1);
+    assert!(store.runs(&of_link("eth*")).unwrap().is_empty());
+
+    let mut document = Vec::new();
+    store.export(&["last"], &mut document).unwrap();
+    let mut other = Store::open(&folder.path().join("b.db")).unwrap();
+    for added in [1, 0] {
+        assert_eq!(other.import(document.as_slice()).unwrap().runs_added, added);
+    }
+    assert_eq!(other.qualification("last").unwrap(), Some(qualification));
+    let changed = String::from_utf8(document).unwrap().replace("\"medium\":\"", "\"medium\":\"other-");
+    assert!(other.import(changed.as_bytes()).is_err());
+    other.remove("last").unwrap();
+    assert!(other.runs(&Filter::default()).unwrap().is_empty());
+    assert!(matches!(other.qualification("last"), Err(StoreError::Empty { .. })));
+}

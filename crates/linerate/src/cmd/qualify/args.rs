@@ -49,6 +49,10 @@ pub(crate) struct QualifyArgs {
     /// Seed of every random choice; one is drawn, and told, where none is given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..1 << 53))]
     pub(crate) seed: Option<u64>,
+    /// Put a software NIC with these faults between the ends of the private lab, to see that the suite finds them; 'none' is
+    /// a NIC without faults.
+    #[arg(long, value_name = "FAULT,...", conflicts_with_all = ["peer", "topology", "keep_lab"])]
+    pub(crate) inject: Option<String>,
     /// Leave the private lab up, and say how to enter and remove it.
     #[arg(long, conflicts_with_all = ["peer", "topology"])]
     pub(crate) keep_lab: bool,
