@@ -3,6 +3,7 @@
 mod bench;
 mod docs_check;
 mod examples;
+mod prove;
 mod repository;
 mod setup;
 mod step;
@@ -30,6 +31,8 @@ enum Chore {
     Bench(bench::Options),
     /// Run the examples and write what they print into docs/examples.md.
     Examples(examples::Options),
+    /// Inject faults into every case of the qualification, and write docs/cases.md.
+    Prove(prove::Options),
     /// Check rustdoc, the links between documents, and the length of files.
     DocsCheck,
 }
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Chore::Test(options) => test::run(&options),
         Chore::Bench(options) => bench::run(&options),
         Chore::Examples(options) => examples::run(&options),
+        Chore::Prove(options) => prove::run(&options),
         Chore::DocsCheck => docs_check::run(),
     };
     match outcome {

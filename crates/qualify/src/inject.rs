@@ -7,6 +7,7 @@
 mod faults;
 mod nic;
 mod packet;
+pub mod proof;
 mod relay;
 mod vnet;
 mod wire;

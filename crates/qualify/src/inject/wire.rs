@@ -88,8 +88,9 @@ pub(super) fn swap_words(mut frame: Vec<u8>, _: &mut Memory) -> Vec<Vec<u8>> {
 /// Its last bytes are those of the frame before, at the same place.
 pub(super) fn stale_bytes(mut frame: Vec<u8>, memory: &mut Memory) -> Vec<Vec<u8>> {
     let from = frame.len().saturating_sub(16).max(payload_at(&frame)).min(frame.len());
-    if let Some(stale) = memory.before.get(from..frame.len()) {
-        frame[from..].copy_from_slice(stale);
+    let to = frame.len().min(memory.before.len());
+    if let Some(stale) = memory.before.get(from..to) {
+        frame[from..to].copy_from_slice(stale);
         packet::mend(&mut frame);
     }
     vec![frame]
