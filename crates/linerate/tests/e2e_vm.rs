@@ -93,6 +93,43 @@ fn a_real_driver_carries_traffic_and_takes_settings() {
     }
 }
 
+/// Boots a guest of a profile, and has its driver carry data both ways.
+fn carries(profile: &str) {
+    let node = format!("vm:{profile}");
+    let load = ["-w", "tcp-bidir", "-t", "0.5", "--warmup", "0.2", "--json", "--quiet"];
+    let finished =
+        run_within(linerate().command(&[&["run", &node], &load[..]].concat()), LIMIT).expect_code(0);
+    let record = records(&finished.stdout).remove(0);
+    let driver = record.dut.environment.link.and_then(|link| link.driver).unwrap();
+    let list = linerate().run(&["vm", "list"]).expect_code(0).stdout;
+    let line = list.lines().find(|line| line.contains(&format!("{node} "))).unwrap();
+    assert_eq!(line.split_whitespace().nth(1), Some(driver.as_str()), "{line}");
+    for reading in [&record.dut.reading, &record.peer.reading] {
+        assert!(reading.streams.iter().any(|stream| stream.received.bytes > 0), "{reading:?}");
+    }
+}
+
+macro_rules! every_driver_carries {
+    ($($name:ident: $profile:literal),+ $(,)?) => {$(
+        #[test]
+        fn $name() {
+            need!(tool(QEMU));
+            need!(with kernel());
+            carries($profile);
+        }
+    )+};
+}
+
+// e1000 and virtio_net carry in the tests above and below.
+every_driver_carries! {
+    e1000e_carries: "e1000e",
+    e100_carries: "e100",
+    tulip_carries: "tulip",
+    pcnet32_carries: "pcnet",
+    cp8139_carries: "8139cp",
+    vmxnet3_carries: "vmxnet3",
+}
+
 #[test]
 fn a_tap_leads_from_a_guest_to_a_namespace() {
     need!(netns(), tool(QEMU));

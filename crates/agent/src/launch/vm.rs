@@ -66,7 +66,7 @@ fn reach(url: &NodeUrl, guest: &Arc<Guest>, side: Side) -> std::result::Result<N
 /// # Errors
 /// There is no QEMU.
 pub fn can_emulate(profile: &Profile) -> Result<bool> {
-    Ok(qemu::devices(&qemu::program()?)?.contains(&profile.nic))
+    qemu::has_device(&qemu::program()?, &profile.nic)
 }
 
 fn failed(url: &NodeUrl, error: &VmError) -> NodeError {

@@ -232,7 +232,7 @@ pub fn boot(order: &Order) -> Result<Arc<Guest>> {
 }
 
 fn check_device(qemu: &Path, profile: &Profile) -> Result<()> {
-    if qemu::devices(qemu)?.contains(&profile.nic) {
+    if qemu::has_device(qemu, &profile.nic)? {
         return Ok(());
     }
     let version = qemu::version(qemu)?;
