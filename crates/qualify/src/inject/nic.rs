@@ -40,9 +40,9 @@ pub(super) enum Quirk {
     DirtyPad,
     /// Short frames are not delivered where their padding is not zero: it is summed.
     ReceiveSumOverPadding,
-    /// Each checksum is called good.
+    /// Each checksum is called good, a wrong one too: the stack has no reason to doubt it.
     CallsAllGood,
-    /// Frames with a wrong checksum are called good, which the stack has no reason to doubt.
+    /// Foreign unicast frames are delivered.
     LeaksForeignUnicast,
     /// Multicast that nobody joined is delivered.
     LeaksMulticast,
