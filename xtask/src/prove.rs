@@ -77,9 +77,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             case.id, clean.passed, clean.failed, clean.first_failure
         );
         proofs.push(Proof { case, clean, faults });
+        // After each case, so that a run that is ended early leaves what it found.
+        fs::write(&options.output, page(&proofs))
+            .with_context(|| format!("write {}", options.output.display()))?;
     }
-    fs::write(&options.output, page(&proofs))
-        .with_context(|| format!("write {}", options.output.display()))?;
     let missed = proofs.iter().flat_map(|proof| &proof.faults).filter(|(_, caught, _)| !caught).count();
     let false_failures: usize = proofs.iter().map(|proof| proof.clean.failed).sum();
     if missed + false_failures > 0 {

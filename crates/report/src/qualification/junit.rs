@@ -109,7 +109,11 @@ fn inventory(end: &End) -> Vec<(String, String)> {
         facts.push(("bus".to_owned(), link.bus.clone().unwrap_or_default()));
         facts.push(("mtu".to_owned(), link.mtu.to_string()));
     }
-    facts.extend(end.identity.iter().map(|(name, value)| (name.clone(), value.clone())));
+    for (name, value) in &end.identity {
+        if !facts.iter().any(|(known, _)| known == name) {
+            facts.push((name.clone(), value.clone()));
+        }
+    }
     facts
 }
 
