@@ -6,6 +6,8 @@
 pub mod init;
 pub mod modprobe;
 
+use std::collections::BTreeMap;
+
 use linerate_model::trial::Side;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +31,8 @@ pub struct GuestPlan {
     pub host_name: String,
     /// Modules to load, in this order.
     pub modules: Vec<PlannedModule>,
+    /// What to write to which file, once it is there.
+    pub writes: BTreeMap<String, String>,
     /// The ends of the wire that are in the guest.
     pub ends: Vec<PlannedEnd>,
 }

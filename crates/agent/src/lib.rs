@@ -4,7 +4,7 @@
 //! `local` and `netns:`, ssh's stdio for `ssh:`, a socket for `tcp:`.
 //!
 //! - [`frame`], [`protocol`], [`auth`]: what crosses the stream.
-//! - [`bench`]: what a qualification asks of a node.
+//! - [`mod@bench`]: what a qualification asks of a node.
 //! - [`changes`]: settings that a session has changed, put back at its end.
 //! - [`session`]: the agent's end of one stream; [`window`] takes its samples, [`reading`] puts them together.
 //! - [`server`]: `linerate serve`, many sessions at once, with limits.

@@ -255,7 +255,7 @@ fn initramfs(order: &Order, profile: &Profile, kernel: &Kernel) -> Result<Vec<u8
     };
     let host_name =
         format!("vm-{}", Path::new(&profile.name).file_stem().unwrap_or_default().to_string_lossy());
-    let plan = GuestPlan { host_name, modules, ends };
+    let plan = GuestPlan { host_name, modules, writes: profile.writes.clone(), ends };
     // Invariant: texts and numbers alone are always JSON.
     let text = serde_json::to_vec(&plan).map_err(|error| VmError::Guest(error.to_string()))?;
     archive.file(PLAN, &text);

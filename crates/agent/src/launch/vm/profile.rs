@@ -14,7 +14,7 @@ macro_rules! shipped {
 }
 
 /// The profiles of the folder `profiles`, by name.
-const SHIPPED: [(&str, &str); 11] = shipped![
+const SHIPPED: [(&str, &str); 13] = shipped![
     "e1000",
     "e1000e",
     "e100",
@@ -26,6 +26,8 @@ const SHIPPED: [(&str, &str); 11] = shipped![
     "virtio-net",
     "igb",
     "toolbox",
+    "usb-cdc",
+    "usb-rndis",
 ];
 
 /// A guest with one NIC under test.
@@ -47,6 +49,12 @@ pub struct Profile {
     /// Properties of the device (`qemu-system-x86_64 -device e1000,help`).
     #[serde(default)]
     pub properties: BTreeMap<String, String>,
+    /// Devices that come before it, such as the bus it is on (`qemu-xhci`).
+    #[serde(default)]
+    pub devices: Vec<String>,
+    /// What to write to which file below `/sys` once the modules are loaded.
+    #[serde(default)]
+    pub writes: BTreeMap<String, String>,
     /// Modules to load, what they need comes along.
     pub modules: Vec<String>,
     /// Modules to load where the kernel has them.
@@ -146,7 +154,9 @@ impl Profile {
             !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:/+@".contains(&b))
         };
         let properties = self.properties.iter().flat_map(|(key, value)| [key, value]);
-        for text in [&self.nic, &self.machine].into_iter().chain(properties).chain(&self.modules) {
+        for text in
+            [&self.nic, &self.machine].into_iter().chain(properties).chain(&self.modules).chain(&self.devices)
+        {
             if !plain(text) {
                 return Err(format!("'{text}' has characters that no name or value here can have"));
             }
@@ -157,6 +167,9 @@ impl Profile {
             if value == 0 || value > most {
                 return Err(format!("{what} = {value}: it takes 1 to {most}"));
             }
+        }
+        if let Some(path) = self.writes.keys().find(|path| !path.starts_with("/sys/")) {
+            return Err(format!("writes: '{path}' is not below /sys"));
         }
         if self.memory_mib < 256 {
             return Err(format!("memory-mib = {}: the kernel and linerate need 256", self.memory_mib));

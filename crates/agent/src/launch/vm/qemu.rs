@@ -138,6 +138,9 @@ impl Machine<'_> {
                 option("netdev", format!("stream,id={NIC_WIRE},server={server},{address}"));
             }
         }
+        for device in &self.profile.devices {
+            option("device", device.clone());
+        }
         let mut nic = format!("{},id={NIC},netdev={NIC_WIRE},mac={}", self.profile.nic, mac_of(self.side));
         // The card's own boot program is not needed, and not always installed.
         let has_rom = !self.profile.nic.starts_with("usb-");
