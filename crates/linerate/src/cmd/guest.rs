@@ -39,7 +39,7 @@ pub(crate) fn run(args: GuestArgs) -> Result<ExitCode, Failure> {
 
 const HELP: &str = "\
 Each line is a subcommand of linerate, run in the guest: links, settings --link eth1, run netns:peer --dut local -w tcp-rr ...
-`cat FILE` shows a file (below /proc or /sys, say), `exit` ends the guest.";
+`cat FILE` shows a file (below /proc or /sys, say), `write FILE TEXT` writes one, `exit` ends the guest.";
 
 /// There is no shell in a guest: a line is a subcommand.
 fn prompt() -> Result<ExitCode, Failure> {
@@ -61,6 +61,10 @@ fn prompt() -> Result<ExitCode, Failure> {
                 Ok(content) => stdout.write_all(&content).map_err(failed)?,
                 Err(error) => println!("read {file}: {error}"),
             },
+            ["write", file, text @ ..] => {
+                let written = std::fs::write(file, text.join(" "));
+                written.unwrap_or_else(|error| println!("write {file}: {error}"));
+            }
             words => subcommand(words).map_err(failed)?,
         }
     }

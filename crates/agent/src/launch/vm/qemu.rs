@@ -87,6 +87,9 @@ impl Machine<'_> {
         option("cpu", if self.acceleration == Acceleration::Kvm { "host" } else { "max" }.to_owned());
         option("smp", profile.cpus.to_string());
         option("m", format!("{}M", profile.memory_mib));
+        // Sleep is left out by default in some versions.
+        let chipset = if profile.machine.contains("q35") { "ICH9-LPC" } else { "PIIX4_PM" };
+        option("global", format!("{chipset}.disable_s3=0"));
         option("display", "none".to_owned());
         option("kernel", self.kernel_image.display().to_string());
         option("initrd", self.initramfs.display().to_string());
