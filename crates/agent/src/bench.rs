@@ -83,6 +83,10 @@ impl Bench {
             BenchRequest::LookAtFlow { flow } => {
                 BenchReply::Flow(Box::new(table.borrow::<Flow>(flow)?.look()))
             }
+            BenchRequest::StopFlow { flow } => {
+                table.borrow::<Flow>(flow)?.stop();
+                BenchReply::Done
+            }
             BenchRequest::FinishFlow { flow, limit_ns } => {
                 let limit = Duration::from_nanos(limit_ns);
                 BenchReply::Flow(Box::new(table.take::<Flow>(flow)?.finish_unless(limit, lost)))
@@ -126,6 +130,10 @@ impl Bench {
             BenchRequest::ReadFile { path } => BenchReply::Text(files::read(&path)?),
             BenchRequest::WriteFile { path, text } => {
                 files::write(&path, &text).map(|()| BenchReply::Done)?
+            }
+            BenchRequest::CloseAll => {
+                table.clear();
+                BenchReply::Done
             }
             BenchRequest::Reset => {
                 table.clear();

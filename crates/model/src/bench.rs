@@ -84,6 +84,12 @@ pub enum BenchRequest {
         /// The flow.
         flow: Handle,
     },
+    /// Tells a flow to come to its end, and does not wait for it: so both sides can, where both send. Answered by
+    /// [`BenchReply::Done`].
+    StopFlow {
+        /// The flow.
+        flow: Handle,
+    },
     /// Ends a flow: the sender stops, the receiver reads to the end. Answered by [`BenchReply::Flow`].
     FinishFlow {
         /// The flow.
@@ -168,7 +174,9 @@ pub enum BenchRequest {
         /// What to write.
         text: String,
     },
-    /// Ends every port, generator, tally, flow and socket, and puts back all that the session changed. Answered by
+    /// Ends every port, generator, tally, flow, socket and XDP program. Answered by [`BenchReply::Done`].
+    CloseAll,
+    /// The same, and puts back all that the session changed. Answered by
     /// [`BenchReply::Done`].
     Reset,
 }

@@ -114,6 +114,11 @@ impl Bench {
         &self.variant
     }
 
+    /// What joins the ends: `veth`, `hub`, `cable` ...
+    pub fn medium(&self) -> &str {
+        &self.medium
+    }
+
     /// Seed of the run.
     pub fn seed(&self) -> u64 {
         self.seed

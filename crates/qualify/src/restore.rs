@@ -20,6 +20,11 @@ pub(crate) type Values = BTreeMap<String, String>;
 
 /// Ends what the variant left open, and puts back what it changed; a failure to is a fault of the case (ground rule G4).
 pub(crate) fn put_back(bench: &mut Bench) -> Result<(), Trouble> {
+    // At both ends before anything goes back at either: a program or a flow at one may bind the settings of the other, as
+    // XDP on a veth end does with its partner's offloads.
+    for side in [Side::Peer, Side::Dut] {
+        bench.station(side).ask_anyway(&BenchRequest::CloseAll)?;
+    }
     for side in [Side::Peer, Side::Dut] {
         let station = bench.station(side);
         let reset = match station.ask_anyway(&BenchRequest::Reset) {

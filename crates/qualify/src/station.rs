@@ -262,6 +262,19 @@ impl Station {
         Ok(self.links()?.into_iter().find(|link| link.name == name))
     }
 
+    /// What is told of the link under test now, its driver and speed included; `None` where it is gone.
+    ///
+    /// # Errors
+    /// As [`Station::ask`].
+    pub fn describe(&mut self) -> Result<Option<LinkInfo>, Trouble> {
+        let name = self.facts.name.clone();
+        match self.node.environment(Some(&name)) {
+            Ok(environment) => Ok(environment.link),
+            Err(error) if error.is_refusal() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Closes a port, generator, tally, flow or socket.
     ///
     /// # Errors

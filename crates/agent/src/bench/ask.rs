@@ -40,6 +40,7 @@ pub(super) fn operation(request: &BenchRequest) -> &'static str {
         BenchRequest::FinishTally { .. } => "finish a tally",
         BenchRequest::StartFlow(_) => "start a flow",
         BenchRequest::LookAtFlow { .. } => "look at a flow",
+        BenchRequest::StopFlow { .. } => "stop a flow",
         BenchRequest::FinishFlow { .. } => "finish a flow",
         BenchRequest::OpenSocket(_) => "open a socket",
         BenchRequest::SendSocket { .. } => "send by a socket",
@@ -56,6 +57,7 @@ pub(super) fn operation(request: &BenchRequest) -> &'static str {
         BenchRequest::Identity { .. } => "read what a link is",
         BenchRequest::ReadFile { .. } => "read a file",
         BenchRequest::WriteFile { .. } => "write a file",
+        BenchRequest::CloseAll => "close all",
         BenchRequest::Reset => "put everything back",
     }
 }

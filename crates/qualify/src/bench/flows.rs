@@ -126,7 +126,9 @@ impl Bench {
         limit: Duration,
     ) -> Result<(FlowReport, FlowReport), Trouble> {
         let limit = self.patient(limit);
-        // Who connects ends first, so that the listener reads to the end.
+        // Both stop before either is waited for: each reads until the other has sent its last byte.
+        self.dut.stop_flow(pair.dut)?;
+        self.peer.stop_flow(pair.peer)?;
         let dut = self.dut.finish_flow(pair.dut, limit)?;
         let peer = self.peer.finish_flow(pair.peer, limit)?;
         self.judge_flow(&pair.ask, Side::Dut, &dut);

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use linerate_model::bench::{
     BenchReply, BenchRequest, Bytes, EchoReport, EchoSpec, FlowReport, FlowSpec, FrameIn, FrameOut,
-    GenerateReport, GenerateSpec, Handle, Received, SendReport, SocketOptions, Tally, TallySpec,
+    GenerateReport, GenerateSpec, Handle, Received, SendReport, SocketOptions, Tally, TallySpec, XdpCount,
+    XdpSpec,
 };
 
 use super::{Port, Station, nanoseconds, unexpected};
@@ -216,6 +217,40 @@ impl Station {
         match self.ask(&BenchRequest::Echo(spec))? {
             BenchReply::Echoes(report) => Ok(report),
             other => Err(unexpected("send echoes", &other)),
+        }
+    }
+
+    /// Tells a flow to come to its end, and does not wait for it.
+    ///
+    /// # Errors
+    /// As [`Station::ask`].
+    pub fn stop_flow(&mut self, flow: Handle) -> Result<(), Trouble> {
+        self.ask(&BenchRequest::StopFlow { flow }).map(drop)
+    }
+
+    /// Attaches an XDP program to the link under test, unless `spec` names another; a refusal is given in its words.
+    ///
+    /// # Errors
+    /// As [`Station::try_ask`].
+    pub fn attach_xdp(&mut self, mut spec: XdpSpec) -> Result<Result<Handle, String>, Trouble> {
+        if spec.link.is_empty() {
+            self.facts.name.clone_into(&mut spec.link);
+        }
+        match self.try_ask(&BenchRequest::AttachXdp(spec))? {
+            Ok(BenchReply::Opened(handle)) => Ok(Ok(handle)),
+            Ok(other) => Err(unexpected("attach an XDP program", &other)),
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
+    /// What an XDP program has seen so far.
+    ///
+    /// # Errors
+    /// As [`Station::ask`].
+    pub fn count_xdp(&mut self, program: Handle) -> Result<XdpCount, Trouble> {
+        match self.ask(&BenchRequest::CountXdp { program })? {
+            BenchReply::XdpCounted(count) => Ok(count),
+            other => Err(unexpected("count an XDP program's frames", &other)),
         }
     }
 

@@ -63,6 +63,11 @@ impl Flow {
         self.shared.report()
     }
 
+    /// Tells it to come to its end: a sender stops, a receiver reads to the end.
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Relaxed);
+    }
+
     /// Ends it: a sender stops, a receiver reads to the end. What is not over within `limit` is cut off and reported as
     /// broken.
     pub fn finish(self, limit: Duration) -> FlowReport {
@@ -71,7 +76,7 @@ impl Flow {
 
     /// [`Self::finish`], cut off at once when it is told to give up.
     pub fn finish_unless(mut self, limit: Duration, give_up: &AtomicBool) -> FlowReport {
-        self.shared.stop.store(true, Relaxed);
+        self.stop();
         let end = Instant::now() + limit;
         while !self.shared.is_over() && Instant::now() < end && !give_up.load(Relaxed) {
             thread::sleep(POLL);

@@ -65,6 +65,7 @@ pub(crate) fn trial(workload: Workload) -> Trial {
     let trial = Trial {
         workload,
         family: Family::V4,
+        peers: 1,
         streams: 1,
         amount: Amount::DurationNs(WINDOW.as_nanos() as u64),
         warmup_ns: 0,
