@@ -115,7 +115,9 @@ impl Changes {
     fn keep_placed(&mut self, placed: Vec<(u32, Touched)>) -> Result<()> {
         let mut wanted = Vec::new();
         for (index, touched) in placed {
-            let kept = self.journal.as_ref().is_some_and(|journal| journal.has(index, &touched.part));
+            let has = |part: &Part| self.journal.as_ref().is_some_and(|journal| journal.has(index, part));
+            // What IPv6 was as a whole stands for each of its parameters, which a small MTU may have taken away meanwhile.
+            let kept = has(&touched.part) || (touched.is_ipv6_parameter() && has(&Part::Ipv6));
             if !kept {
                 wanted.push((index, touched));
             }

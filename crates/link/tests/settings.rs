@@ -297,6 +297,23 @@ fn the_next_owner_starts_from_what_was_before_the_killed_one() {
 }
 
 #[test]
+fn an_mtu_too_small_for_ipv6_and_then_a_large_one_go_back() {
+    need!(netns(), tool("ethtool"), tool("tc"), tool("sysctl"));
+    let bench = Bench::new("small");
+    let before = bench.state();
+    bench.inside(|| {
+        let mut changes = Changes::begin_in(bench.folder(), LINK)?;
+        for mtu in ["68", "65535", "1500", "9000"] {
+            changes.set("mtu", mtu)?;
+        }
+        let report = changes.restore()?;
+        assert!(report.is_complete(), "{report:#?}");
+        Ok(())
+    });
+    same(&before, &bench.state());
+}
+
+#[test]
 fn a_namespace_made_anew_under_the_same_name_is_not_mistaken() {
     need!(netns());
     let bench = Bench::new("anew");

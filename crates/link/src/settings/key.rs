@@ -40,6 +40,14 @@ pub(crate) struct Touched {
     pub(crate) optional: bool,
 }
 
+impl Touched {
+    /// A parameter of the link that goes with its IPv6 as a whole.
+    pub(crate) fn is_ipv6_parameter(&self) -> bool {
+        let prefix = format!("net/ipv6/conf/{}/", self.link);
+        matches!(&self.part, Part::Sysctl(path) if path.starts_with(&prefix))
+    }
+}
+
 impl Key {
     /// Any name that is none of the others is taken for a feature's, which the kernel knows or not.
     pub(crate) fn parse(text: &str) -> Result<Self> {
