@@ -1,6 +1,6 @@
 //! Frames built byte by byte: what a case sends.
 //!
-//! [`probe`] makes a bare probe; [`Packet`] puts headers around a payload and can leave checksum and segmentation to the NIC.
+//! [`probe()`] makes a bare probe; [`Packet`] puts headers around a payload and can leave checksum and segmentation to the NIC.
 
 mod ip;
 mod packet;

@@ -1,7 +1,7 @@
 //! Qualifies a link and its driver: the catalogue of cases, the bench they run on, and the runner.
 //!
 //! - [`catalogue`] has all cases, each a file below `cases/`; [`selection`] chooses among them.
-//! - [`bench`] is what a case works with: two [`station`]s, what it finds, and the means that cases share.
+//! - [`mod@bench`] is what a case works with: two [`station`]s, what it finds, and the means that cases share.
 //! - [`frame`] builds what is sent; [`must`] works out what must arrive.
 //! - [`connect`] brings the ends together, [`runner`] runs the cases between their guards; nothing here prints.
 

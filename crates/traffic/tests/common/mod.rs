@@ -74,7 +74,6 @@ pub(crate) fn trial(workload: Workload) -> Trial {
         settings: Vec::new(),
         pin: Pinning::default(),
         repeat: 0,
-        peers: 1,
     };
     trial.check().unwrap();
     trial
