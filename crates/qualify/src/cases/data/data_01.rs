@@ -24,7 +24,7 @@ pub(crate) static CASE: Case = Case {
     level: Level::Quick,
     disruptive: false,
     opt_in: None,
-    faults: &["flip-mended"],
+    faults: &["flip-bit-mended"],
     run: Run::Offered {
         variants: &[
             "v4_write",
