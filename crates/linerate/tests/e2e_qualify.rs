@@ -20,7 +20,7 @@ fn linerate() -> Program {
 /// A qualification of the left end of a wire with the right one.
 fn command(wire: &Wire, options: &[&str]) -> Command {
     let (dut, peer) = (wire.left.node(), wire.right.node());
-    let mut words = vec!["qualify", &peer, "--dut", &dut];
+    let mut words = vec!["qualify", "--no-store", &peer, "--dut", &dut];
     words.extend(options);
     linerate().command(&words)
 }
@@ -52,7 +52,7 @@ fn alone_it_qualifies_a_private_pair_as_root_and_as_an_ordinary_user() {
     need!(netns(), unprivileged());
     let leaks = LeakCheck::start();
     let public = linerate().for_everybody();
-    let words = ["qualify", "--case", "TX-01,RX-01,MTU-01,CSUM-01", "--seed", "7"];
+    let words = ["qualify", "--no-store", "--case", "TX-01,RX-01,MTU-01,CSUM-01", "--seed", "7"];
     for (who, command) in [("root", linerate().command(&words)), ("an ordinary user", public.command(&words))]
     {
         let finished = run_within(command, LIMIT).expect_code(0);
@@ -123,7 +123,9 @@ fn the_control_path_is_refused_unless_it_is_meant() {
     let run = |more: &[&str]| {
         let mut command = wire.left.command(env!("CARGO_BIN_EXE_linerate"));
         let peer = wire.right.node();
-        command.args(["qualify", &peer, "--link", LEFT, "--case", "TX-01.lock_step"]).args(more);
+        command
+            .args(["qualify", "--no-store", &peer, "--link", LEFT, "--case", "TX-01.lock_step"])
+            .args(more);
         run_within(command, LIMIT)
     };
     refused(run(&[]), 2, "--even-control-path");
@@ -240,7 +242,8 @@ fn a_topology_file_tells_both_ends() {
         wire.right.node()
     );
     std::fs::write(&path, text).unwrap();
-    let words = ["qualify", "--topology", path.to_str().unwrap(), "--case", "TX-01.lock_step,MTU-01"];
+    let words =
+        ["qualify", "--no-store", "--topology", path.to_str().unwrap(), "--case", "TX-01.lock_step,MTU-01"];
     let finished = linerate().run(&words);
     let _ = std::fs::remove_file(&path);
     let finished = finished.expect_code(0);
@@ -253,7 +256,7 @@ fn the_kernel_selftests_names_and_exit_codes_are_understood() {
     let wire = Wire::new();
     let run = |case: &str, more: &[(&str, &str)]| {
         let mut command = wire.left.command(env!("CARGO_BIN_EXE_linerate"));
-        command.args(["qualify", "--case", case]);
+        command.args(["qualify", "--no-store", "--case", case]);
         command
             .env("NETIF", LEFT)
             .env("LOCAL_V4", wire.left_ipv4().to_string())

@@ -1,6 +1,7 @@
 //! Which link is meant, which is joined to it, and which addresses are used.
 
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use linerate_agent::node::Node;
 use linerate_model::bench::probe::{self, ProbeId};
@@ -10,8 +11,11 @@ use linerate_model::environment::LinkInfo;
 use super::{ConnectError, Ends};
 use crate::frame::{self, BROADCAST, Hosts};
 use crate::must::delivery::probe_id;
-use crate::station::Station;
+use crate::station::{Station, nanoseconds};
 use crate::trouble::Trouble;
+
+/// Frames that came together are told together.
+const IDLE_NS: u64 = 20_000_000;
 
 /// The link that is named, or the only one that is up.
 pub(super) fn named_or_only(
@@ -111,7 +115,8 @@ fn listen(peer: &mut Node, link: &str) -> Result<Handle, ConnectError> {
     let options = PortOptions {
         link: link.to_owned(),
         ether_type: probe::ETHER_TYPE,
-        slots: 64,
+        // Another suite may be at work on the link.
+        slots: 2048,
         ..PortOptions::default()
     };
     match peer.bench(&BenchRequest::OpenPort(options)) {
@@ -122,13 +127,23 @@ fn listen(peer: &mut Node, link: &str) -> Result<Handle, ConnectError> {
     }
 }
 
+/// Whether one of our probes comes within the time; others' frames, as many as they be, are passed over.
 fn hears(peer: &mut Node, port: Handle, run: u64, wait_ns: u64) -> Result<bool, ConnectError> {
-    let request = BenchRequest::Receive { port, most: 1, idle_ns: wait_ns, limit_ns: wait_ns };
-    match peer.bench(&request)? {
-        BenchReply::Frames { frames, .. } => {
-            Ok(frames.iter().any(|frame| probe_id(&frame.bytes).is_some_and(|(id, _)| id.run == run)))
+    const AT_ONCE: u32 = 256;
+    let give_up = Instant::now() + Duration::from_nanos(wait_ns);
+    loop {
+        let left_ns = nanoseconds(give_up.saturating_duration_since(Instant::now()));
+        let request =
+            BenchRequest::Receive { port, most: AT_ONCE, idle_ns: left_ns.min(IDLE_NS), limit_ns: left_ns };
+        let BenchReply::Frames { frames, .. } = peer.bench(&request)? else {
+            return Err(Trouble::harness("receive frames: unexpected answer").into());
+        };
+        if frames.iter().any(|frame| probe_id(&frame.bytes).is_some_and(|(id, _)| id.run == run)) {
+            return Ok(true);
         }
-        _ => Err(Trouble::harness("receive frames: unexpected answer").into()),
+        if left_ns == 0 {
+            return Ok(false);
+        }
     }
 }
 
