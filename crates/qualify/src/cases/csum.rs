@@ -9,3 +9,4 @@ pub(crate) mod csum_06;
 pub(crate) mod csum_07;
 pub(crate) mod csum_08;
 pub(crate) mod csum_09;
+mod deliver;
