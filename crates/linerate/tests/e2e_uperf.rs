@@ -130,3 +130,32 @@ fn a_refused_master_and_a_bad_profile_end_with_1() {
     assert!(unset.stderr.contains("line 5, column 30"), "{}", unset.stderr);
     assert!(unset.stdout.contains("Error parsing"), "{}", unset.stdout);
 }
+
+/// The slave's part of a read is to send.
+const DOWNLOAD: &str = r#"<?xml version="1.0"?>
+<profile name="download">
+  <group nthreads="2">
+    <transaction iterations="1"><flowop type="connect" options="remotehost=$h protocol=tcp"/></transaction>
+    <transaction duration="3s"><flowop type="read" options="size=16k"/></transaction>
+    <transaction iterations="1"><flowop type="disconnect"/></transaction>
+  </group>
+</profile>"#;
+
+#[test]
+fn a_server_sends_a_master_no_more_than_its_rate() {
+    need!(netns(), tool("ss"));
+    let wire = Wire::new();
+    let path = std::env::temp_dir().join(format!("linerate-uperf-rate-{}.xml", std::process::id()));
+    let file = path.to_str().expect("a path in UTF-8");
+    fs::write(&path, DOWNLOAD).expect("write the profile");
+    let mut server = wire.right.command(env!("CARGO_BIN_EXE_linerate"));
+    server.args(["serve", "--only", "uperf", "--max-rate", "8M"]);
+    let _server = ChildGuard::spawn(server);
+    wait_for_slave(&wire.right);
+    let mut master = uperf(&wire.left, &["-m", file, "-R"]);
+    master.env("h", "198.18.0.2");
+    let lines = run_within(master, LIMIT).expect_code(0).stdout;
+    fs::remove_file(&path).expect("remove the profile");
+    let bits_per_second = total_bytes(&lines) as f64 * 8.0 / 3.0;
+    assert!((4e6..10e6).contains(&bits_per_second), "{bits_per_second}\n{lines}");
+}

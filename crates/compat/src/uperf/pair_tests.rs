@@ -251,11 +251,11 @@ fn limits_hold() {
     })
     .unwrap();
     let never = AtomicBool::new(false);
-    let slave = Slave::start(Limits { most_strands: 2, max_duration: None });
+    let slave = Slave::start(Limits { most_strands: 2, ..Limits::default() });
     let error = run_profile(&profile, &options(slave.port, None), &never, &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("threads 3 is more than 2"), "{error}");
     drop(slave.finish());
-    let slave = Slave::start(Limits { most_strands: 9, max_duration: Some(Duration::from_millis(100)) });
+    let slave = Slave::start(Limits { max_duration: Some(Duration::from_millis(100)), ..Limits::default() });
     let outcome = run_profile(&profile, &options(slave.port, None), &never, &mut |_| {}).unwrap();
     assert!(outcome.slave_aborted || !outcome.errors.is_empty());
     assert!(slave.finish()[0].failure.as_deref().is_some_and(|f| f.contains("longest duration")));

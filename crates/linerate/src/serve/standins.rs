@@ -75,7 +75,11 @@ fn log_netperf(client: SocketAddr, event: &netperf::ServeEvent) {
 /// Is the slave of uperf masters.
 pub(crate) fn uperf_service(limits: &Limits) -> Service {
     let stop = Arc::clone(&limits.stop);
-    let allowed = uperf::Limits { max_duration: limits.max_duration, ..uperf::Limits::default() };
+    let allowed = uperf::Limits {
+        max_duration: limits.max_duration,
+        max_bits_per_second: limits.max_rate,
+        ..uperf::Limits::default()
+    };
     client_service(move |stream, client| {
         let summary = uperf::serve_connection(stream, &allowed, &stop)
             .map_err(|error| format!("control connection: {error}"))?;

@@ -328,6 +328,7 @@ fn start(
             listeners,
             history: history.cloned(),
             latencies,
+            bits_per_second: None,
         };
         let builder = thread::Builder::new().name(format!("uperf-{index}")).stack_size(STACK_BYTES);
         let thread = builder.spawn(move || strand.run());

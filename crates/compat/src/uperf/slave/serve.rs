@@ -40,11 +40,13 @@ pub struct Limits {
     pub most_strands: u32,
     /// From the end of the handshake.
     pub max_duration: Option<Duration>,
+    /// What all strands of a workorder send together.
+    pub max_bits_per_second: Option<u64>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { most_strands: 4096, max_duration: None }
+        Self { most_strands: 4096, max_duration: None, max_bits_per_second: None }
     }
 }
 
@@ -225,6 +227,7 @@ impl Session<'_> {
         } else {
             Vec::new()
         };
+        let share = self.limits.max_bits_per_second.map(|most| most / u64::from(group.strands.max(1)));
         let group = Arc::new(group);
         let gate = Arc::new(Gate::new(group.strands as usize));
         let mut threads = Vec::new();
@@ -249,6 +252,7 @@ impl Session<'_> {
                 listeners,
                 history: None,
                 latencies: false,
+                bits_per_second: share,
             };
             let builder = thread::Builder::new().name(format!("uperf-{index}")).stack_size(STACK_BYTES);
             match builder.spawn(move || strand.run()) {

@@ -11,6 +11,7 @@ use nix::errno::Errno;
 
 use super::connection::{self, Connections, Failure, Link, is_pause, wait_for_input};
 use super::gate::{Counters, Gate};
+use super::pace::Pace;
 use super::{Remote, Side, Strand};
 use crate::uperf::workorder::{Flowop, Kind, flag};
 
@@ -46,6 +47,7 @@ pub(super) struct Hands<'a> {
     buffer: Vec<u8>,
     files: Vec<PathBuf>,
     random: u64,
+    pace: Pace,
     pub(super) warnings: Vec<String>,
 }
 
@@ -64,6 +66,7 @@ impl<'a> Hands<'a> {
             buffer: vec![0; largest(Kind::receives)],
             files: Vec::new(),
             random: 0x9e37_79b9_7f4a_7c15 ^ (strand.index as u64 + 1),
+            pace: Pace::new(strand.bits_per_second),
             warnings: Vec::new(),
         }
     }
@@ -227,9 +230,13 @@ impl<'a> Hands<'a> {
             let begun_ns = clock_if(flowop.timeout_ns > 0);
             let mut left = size;
             while left > 0 {
+                if !self.pace.wait(gate, transaction) {
+                    return Err(Halt::Stopped);
+                }
                 match send_some(link, &self.zeros[..left.min(self.zeros.len())]) {
                     Ok(count) => {
                         counters.add_sent(count);
+                        self.pace.sent(count);
                         left -= count;
                     }
                     Err(e) if is_pause(&e) && !non_blocking => {
@@ -270,10 +277,14 @@ impl<'a> Hands<'a> {
         let mut offset = 0;
         while offset < length {
             let count = chunk.min(usize::try_from(length - offset).unwrap_or(usize::MAX));
+            if !self.pace.wait(self.gate, transaction) {
+                return Err(Halt::Stopped);
+            }
             match memfd::send_file(stream, &file, offset, count) {
                 Ok(0) => break,
                 Ok(count) => {
                     self.counters.add_sent(count);
+                    self.pace.sent(count);
                     offset += count as u64;
                 }
                 Err(e) if is_pause(&e) => {}

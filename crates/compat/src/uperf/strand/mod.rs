@@ -4,6 +4,7 @@ mod connection;
 mod flowops;
 mod gate;
 mod history;
+mod pace;
 mod statistics;
 pub(crate) mod wake;
 
@@ -55,6 +56,8 @@ pub(crate) struct Strand {
     pub(crate) history: Option<Arc<History>>,
     /// Whether a distribution of iterations is wanted.
     pub(crate) latencies: bool,
+    /// Most bits a second that it sends.
+    pub(crate) bits_per_second: Option<u64>,
 }
 
 /// Opens the listeners of a group's accepts, one a strand and protocol, or one for all where a port is given.

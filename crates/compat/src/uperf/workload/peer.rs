@@ -103,7 +103,7 @@ fn be_slave(mut stream: TcpStream, shared: &Shared, gates: &Gates) {
         shared.strays.fetch_add(1, Relaxed);
         return;
     }
-    let limits = Limits { most_strands: shared.most_strands, max_duration: None };
+    let limits = Limits { most_strands: shared.most_strands, max_duration: None, max_bits_per_second: None };
     let watch = |gate: &Arc<Gate>| gates.add(gate);
     let failure = match serve_watched(&stream, &limits, &shared.closing, Some(&watch)) {
         Ok(summary) => summary.failure,
