@@ -50,7 +50,7 @@ fn judge(bench: &mut Bench) -> Result<(), Trouble> {
     all_lengths(bench)
 }
 
-fn all_lengths(bench: &mut Bench) -> Result<(), Trouble> {
+pub(super) fn all_lengths(bench: &mut Bench) -> Result<(), Trouble> {
     let lane = bench.packet_lane(Way::ToPeer)?;
     let hosts = bench.hosts(Way::ToPeer);
     for header in headers(&hosts, bench.variant()) {

@@ -44,8 +44,8 @@ fn judge(bench: &mut Bench) -> Result<(), Trouble> {
         samples.extend(deliver::good_and_bad(&payload, &[]));
     }
     match bench.variant() {
-        "v4_udp" => deliver::udp(bench, Version::V4, &samples),
-        "v6_udp" => deliver::udp(bench, Version::V6, &samples),
+        "v4_udp" => deliver::udp(bench, Version::V4, &samples).map(drop),
+        "v6_udp" => deliver::udp(bench, Version::V6, &samples).map(drop),
         "v4_tcp" => deliver::tcp(bench, Version::V4, &samples),
         _ => deliver::tcp(bench, Version::V6, &samples),
     }

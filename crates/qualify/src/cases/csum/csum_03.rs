@@ -51,7 +51,7 @@ fn judge(bench: &mut Bench) -> Result<(), Trouble> {
         }
     }
     if is_udp {
-        deliver::udp(bench, Version::V4, &samples)
+        deliver::udp(bench, Version::V4, &samples).map(drop)
     } else {
         deliver::tcp(bench, Version::V4, &samples)
     }

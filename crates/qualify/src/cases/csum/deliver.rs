@@ -47,8 +47,8 @@ pub(super) fn good_and_bad(payload: &[u8], behind: &[u8]) -> Vec<Sample> {
         .into()
 }
 
-/// Sends datagrams to a UDP socket.
-pub(super) fn udp(bench: &mut Bench, version: Version, samples: &[Sample]) -> Result<(), Trouble> {
+/// Sends datagrams to a UDP socket; gives how many good ones the driver called good.
+pub(super) fn udp(bench: &mut Bench, version: Version, samples: &[Sample]) -> Result<usize, Trouble> {
     let (dut, _) = bench.addresses(version)?;
     let hosts = bench.real_hosts(Way::ToDut);
     let (socket, port) = bench.dut.open_socket(options(SocketKind::Udp, dut))?;
@@ -103,7 +103,8 @@ pub(super) fn udp(bench: &mut Bench, version: Version, samples: &[Sample]) -> Re
     }
     marks.judge(bench);
     bench.close_lane(&lane)?;
-    bench.dut.close(socket)
+    bench.dut.close(socket)?;
+    Ok(marks.good_marked)
 }
 
 /// Sends segments to a TCP socket over a connection whose other end is made by hand: each bad segment stands where the next
@@ -289,7 +290,7 @@ fn beside(dut: IpAddr, peer: IpAddr) -> IpAddr {
     }
 }
 
-fn options(kind: SocketKind, address: IpAddr) -> SocketOptions {
+pub(super) fn options(kind: SocketKind, address: IpAddr) -> SocketOptions {
     SocketOptions {
         kind,
         bind: SocketAddr::new(address, 0),
