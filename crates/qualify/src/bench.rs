@@ -2,6 +2,8 @@
 
 mod flows;
 mod lane;
+mod load;
+mod running;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +23,7 @@ use crate::watch::Watch;
 
 pub use flows::{FlowAsk, FlowPair};
 pub use lane::{Arrived, Lane};
+pub use running::Running;
 
 /// Which way frames go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
