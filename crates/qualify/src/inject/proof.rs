@@ -3,7 +3,7 @@
 use crate::case::{Case, Run};
 
 /// Case and faults.
-const TABLE: [(&str, &[&str]); 46] = [
+const TABLE: [(&str, &[&str]); 47] = [
     (
         "TX-01",
         &[
@@ -70,6 +70,7 @@ const TABLE: [(&str, &[&str]); 46] = [
     ("CSUM-09", &["tx-checksum-wrong", "rx-checksum-all-good"]),
     ("USO-01", &["segment-size", "segment-lost"]),
     ("VLAN-03", &["mangle-tag", "lose-tag-tx"]),
+    ("VLAN-05", &["mangle-tag", "segment-lost"]),
     ("FILT-04", &["drop-half"]),
     ("FILT-05", &["miss-groups"]),
     ("FILT-06", &["forget-multicast"]),
