@@ -14,7 +14,7 @@ use crate::trouble::Trouble;
 /// is always longer or shorter than what it holds now.
 const LENGTHS_BYTES: [u32; 6] = [60, 1514, 61, 509, 1023, 1513];
 /// Nothing came for so long: nothing will, on a fast machine.
-const IDLE: Duration = Duration::from_millis(250);
+const IDLE: Duration = Duration::from_millis(100);
 
 impl Bench {
     /// Sends so many probes at half the rate that the slower end can do. Each that is lost, doubled, late or damaged is a

@@ -3,7 +3,7 @@
 use crate::case::{Case, Run};
 
 /// Case and faults.
-const TABLE: [(&str, &[&str]); 47] = [
+const TABLE: [(&str, &[&str]); 50] = [
     (
         "TX-01",
         &[
@@ -74,6 +74,9 @@ const TABLE: [(&str, &[&str]); 47] = [
     ("FILT-04", &["drop-half"]),
     ("FILT-05", &["miss-groups"]),
     ("FILT-06", &["forget-multicast"]),
+    ("NAPI-01", &["swap-words"]),
+    ("TS-01", &["drop-half"]),
+    ("BOND-01", &["drop", "stay-promisc"]),
     ("FORW-01", &["swap-words", "tx-checksum-missing"]),
 ];
 
