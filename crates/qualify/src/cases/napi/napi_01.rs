@@ -44,7 +44,7 @@ fn judge(bench: &mut Bench) -> Result<(), Trouble> {
             match bench.dut.try_set(key, value)? {
                 // A driver without NAPI of its own has no threads to make (dev_set_threaded in net/core/dev.c).
                 Err(why) if *key == "napi-threaded" => {
-                    bench.warn(format!("{key} {value} was refused: {why}"))
+                    bench.warn(format!("{key} {value} was refused: {why}"));
                 }
                 Err(why) => bench.fail(ReasonCode::Refused, format!("{key} {value} was refused: {why}")),
                 Ok(()) => reads(bench, key, value, "after it was set")?,

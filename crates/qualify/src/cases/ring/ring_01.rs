@@ -42,6 +42,9 @@ fn judge(bench: &mut Bench) -> Result<(), Trouble> {
         return Err(Trouble::no_feature("ring sizes cannot be set"));
     }
     bench.unmerged_dut()?;
+    // A frame that finds the smallest ring full may be offered again (QEMU's e1000 counts each offer); one that is lost
+    // is told by its number.
+    bench.allow_growth(&["dut.driver.rx_missed_errors"]);
     for (key, max) in rings {
         one_ring(bench, key, max)?;
     }
