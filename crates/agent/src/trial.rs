@@ -73,9 +73,11 @@ impl OpenTrial {
             token: token(&prepare.token)?,
             local: socket_address(address, prepare.scope_id),
         };
+        // The peer listens, whatever it is told: nobody can send a server against others.
         let remote = prepare
             .remote
             .as_ref()
+            .filter(|_| prepare.side == Side::Dut)
             .map(|remote| (socket_address(remote.address, prepare.scope_id), remote.ports.as_slice()));
         if prepare.side == Side::Dut && remote.is_none() {
             return Err(TrialFailure::usage("the dut needs to know where the peer listens"));

@@ -119,7 +119,10 @@ impl Bench {
                 assert_eq!(now, value, "round {round}, {moment} ms: {item}\n{words}");
             }
             eventually(LIMIT, "agents end", || agents.iter().all(|pid| !lives(*pid)).then_some(()));
-            assert_eq!(restore(), "nothing to put back\n", "round {round}");
+            // A process that was killed may take a moment to be gone on a busy machine.
+            eventually(LIMIT, "nothing is left to put back", || {
+                (restore() == "nothing to put back\n").then_some(())
+            });
         }
         println!("{}: changed when harmed {changed}, put back by the next {undone} of {ROUNDS}", self.label);
         assert!(changed >= ROUNDS / 5, "only {changed} rounds had anything to put back");

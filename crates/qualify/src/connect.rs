@@ -238,7 +238,9 @@ fn check_control_path(
 impl Joined {
     /// Node and link of both ends, for locks.
     pub(crate) fn names(&self) -> Vec<String> {
-        [&self.dut, &self.peer].map(|station| format!("{} {}", station.node.url(), station.link())).to_vec()
+        // A guest is the run's own: another run of the same profile boots another.
+        let shared = [&self.dut, &self.peer].into_iter().filter(|station| station.node.machine().is_none());
+        shared.map(|station| format!("{} {}", station.node.url(), station.link())).collect()
     }
 
     /// Dut's and peer's links, for a headline: `netns:a eth0 (veth)`.
