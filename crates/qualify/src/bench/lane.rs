@@ -72,6 +72,8 @@ impl Bench {
     /// As [`crate::station::Station::ask`].
     pub fn lane_with(&mut self, way: Way, out: PortOptions, into: PortOptions) -> Result<Lane, Trouble> {
         let (sender, receiver) = self.ends(way);
+        // A neutral observer sees all: a filter of the peer's own (of VLAN ids, in virtio-net) must not hide what came.
+        let into = PortOptions { promiscuous: into.promiscuous || way == Way::ToPeer, ..into };
         // The capture first, so that nothing sent is missed.
         let into = receiver.open_port(into)?;
         let out = sender.open_port(PortOptions { send_only: true, ..out })?;
